@@ -130,7 +130,7 @@ func openChannel(ctx context.Context, call *Call, in channelsArgs) (any, error) 
 	if unknown != "" {
 		return refusal("open failed: peer '%s' not found", unknown)
 	}
-	o := Opening{Type: in.Type, Participants: ids, Intent: in.Intent, TTL: plain(in.TTL)}
+	o := Opening{Type: in.Type, Participants: ids, Intent: in.Intent, TTL: unquoted(in.TTL)}
 	if in.Knobs.Kind() == '{' {
 		o.Knobs = in.Knobs
 	}
@@ -239,8 +239,8 @@ func closeChannel(ctx context.Context, call *Call, in channelsArgs) (any, error)
 	}{m.ID, m.State.String(), m.CloseReason}, nil
 }
 
-// plain is a JSON text or number as plain text; null and nothing are empty.
-func plain(v jsontext.Value) string {
+// unquoted is a JSON text or number as plain text; null and nothing are empty.
+func unquoted(v jsontext.Value) string {
 	switch v.Kind() {
 	case '"':
 		text, _ := jsontext.AppendUnquote(nil, v) // it was decoded, so it is valid

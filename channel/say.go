@@ -71,22 +71,22 @@ func SaidText(msg message.Envelope) (string, error) {
 	case message.TypeToolCall, message.TypeToolResult, message.TypeDelta:
 		return "", fault.New(fault.Invalid, "a message of the type `%s` is not said; say a text", msg.Type)
 	}
-	text := plain(msg.Content)
+	text := contentText(msg.Content)
 	if text == "" {
 		return "", fault.New(fault.Invalid, "the message is empty; say a text")
 	}
 	return text, nil
 }
 
-// plain returns a content as text.
-func plain(content any) string {
+// contentText returns a content as text.
+func contentText(content any) string {
 	switch c := content.(type) {
 	case string:
 		return c
 	case []any:
 		parts := make([]string, 0, len(c))
 		for _, part := range c {
-			if text := plain(part); text != "" {
+			if text := contentText(part); text != "" {
 				parts = append(parts, text)
 			}
 		}

@@ -10,10 +10,10 @@ import (
 
 // call is a request that waits for its response.
 type call struct {
-	number uint64 // in the order of asking
-	frame  []byte
-	again  bool // may be sent once more after a reconnect
-	sent   bool
+	number    uint64 // in the order of asking
+	frame     []byte
+	retryable bool // may be sent once more after a reconnect
+	sent      bool
 	// then runs before the next frame is read.
 	then func(result []byte)
 
@@ -52,8 +52,8 @@ func (c *Client) askRaw(ctx context.Context, op wire.Op, params []byte, then fun
 	}
 	id := envelope.NewID()
 	k := &call{
-		frame: wire.AppendRequest(nil, &wire.Request{ID: id, Op: op, Params: params}),
-		again: !once[op], then: then, done: make(chan struct{}),
+		frame:     wire.AppendRequest(nil, &wire.Request{ID: id, Op: op, Params: params}),
+		retryable: !once[op], then: then, done: make(chan struct{}),
 	}
 	if len(k.frame) > wire.MaxFrame {
 		return nil, fault.New(fault.TooLarge, "%s makes a frame of %d bytes; a hub takes at most %d", op, len(k.frame), wire.MaxFrame)

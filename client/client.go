@@ -286,7 +286,7 @@ func (c *Client) connected(conn *websocket.Conn) {
 	c.conn = conn
 	var frames [][]byte
 	for _, i := range c.identities {
-		h := &hello{identity: i, again: true}
+		h := &hello{identity: i, reconnected: true}
 		c.hellos = append(c.hellos, h)
 		frames = append(frames, i.helloFrame(""))
 	}
@@ -308,7 +308,7 @@ func (c *Client) disconnected(err error) {
 	c.conn = nil
 	lost := fault.Wrap(fault.Unavailable, err, "the connection was lost; whether the hub did this is not known: %v", err)
 	for id, call := range c.calls {
-		if call.sent && !call.again {
+		if call.sent && !call.retryable {
 			delete(c.calls, id)
 			call.end(nil, lost)
 		}

@@ -97,7 +97,7 @@ func (i *Identity) pop() (*envelope.Envelope, error) {
 // askAgain makes the hub replay everything that is not acknowledged. Without a
 // connection, the next connection does so.
 func (i *Identity) askAgain() {
-	if i.client.greet(&hello{identity: i, again: true}, "") != nil {
+	if i.client.greet(&hello{identity: i, reconnected: true}, "") != nil {
 		i.mu.Lock()
 		i.asking = false
 		i.mu.Unlock()

@@ -38,10 +38,10 @@ type Identity struct {
 
 // hello is a handshake that waits for its answer.
 type hello struct {
-	identity *Identity
-	again    bool // after a reconnect
-	done     chan struct{}
-	err      error
+	identity    *Identity
+	reconnected bool // after a reconnect
+	done        chan struct{}
+	err         error
 }
 
 func (h *hello) end(err error) {
@@ -153,7 +153,7 @@ func (c *Client) greeted(err error) {
 		h.identity.welcome()
 	}
 	h.end(err)
-	if err != nil && h.again {
+	if err != nil && h.reconnected {
 		c.opts.Log.Warn("the hub does not know this identity any more", "name", h.identity.passport.Name, "error", err)
 		c.forget(h.identity)
 		h.identity.fail(err)

@@ -63,14 +63,14 @@ func (g *Graph) Advance(f Facts, e *envelope.Envelope) (Facts, Route) {
 	}
 	turn := NewTurn(e)
 	f.Vars = f.Vars.With(turn.Packet.Updates)
-	f.LastSpeaker = f.own(e.Sender)
+	f.LastSpeaker = f.intern(e.Sender)
 	f.LastEnvelope = e.ID
 	f.Turns++
 	f.Closing = ""
 	route := g.decide(&f, turn)
 	f.Expected, f.Ended, f.Closing = "", route.Decision.End, route.Decision.Reason
 	if !f.Ended {
-		f.Expected = f.own(route.Decision.Speaker)
+		f.Expected = f.intern(route.Decision.Speaker)
 	}
 	return f, route
 }

@@ -46,7 +46,7 @@ func (c *Cache) Load(raw []byte) (*Graph, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keep(g)
+	c.add(g)
 	return g, nil
 }
 
@@ -61,14 +61,14 @@ func (c *Cache) find(raw []byte, version int) *Graph {
 	}
 	g, ok := c.old[string(raw)]
 	if ok {
-		c.keep(g)
+		c.add(g)
 	}
 	return g
 }
 
-// keep starts a new generation when the young one is full; the caller holds
+// add starts a new generation when the young one is full; the caller holds
 // the lock.
-func (c *Cache) keep(g *Graph) {
+func (c *Cache) add(g *Graph) {
 	if len(c.young) >= c.limit {
 		c.young, c.old = make(map[string]*Graph, c.limit), c.young
 	}

@@ -37,10 +37,10 @@ func (f *Facts) speaker(t *Turn) string {
 	return cmp.Or(f.LastSpeaker, t.Sender)
 }
 
-// own returns the participant's own string for an id, or a copy of an id that
+// intern returns the participant's own string for an id, or a copy of an id that
 // is not a participant's, so that a state never keeps an envelope's memory
 // alive.
-func (f *Facts) own(agent string) string {
+func (f *Facts) intern(agent string) string {
 	if i := slices.Index(f.Order, agent); i >= 0 {
 		return f.Order[i]
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// Access is the hub as one caller has it: reads show what the caller may see,
-// and acts are refused unless it may do them. Every surface asks here, so that
-// all have the same rules:
+// Access is the hub with the rights of one caller: reads show what the caller may see,
+// and changes are refused unless the caller may make them. All surfaces use it, so that
+// they have the same rules:
 //
 //	                     sees               closes    acts for
 //	an agent's caller    its channels,      its       its agents
@@ -34,7 +34,7 @@ type Access struct {
 	by  *Caller
 }
 
-// As returns the hub as a caller has it.
+// As returns the hub with a caller's rights.
 func (h *Hub) As(by *Caller) Access { return Access{h, by} }
 
 // MayActFor returns an error if the caller may not act for an agent.
@@ -48,7 +48,7 @@ func (a Access) MayActFor(agent string) error {
 // SeesAll reports whether the caller sees everything.
 func (a Access) SeesAll() bool { return a.by.seesAll() }
 
-// Sees refuses a channel that the caller may not look into.
+// Sees refuses a channel that the caller may not see.
 func (a Access) Sees(ctx context.Context, m *channel.Metadata) error {
 	sees, err := a.sees(ctx, m)
 	if err != nil || sees {
@@ -70,7 +70,7 @@ func (h *Hub) private(m *channel.Metadata) bool {
 	return ok && p.Private()
 }
 
-// Channel returns a channel that the caller may look into.
+// Channel returns a channel that the caller may see.
 func (a Access) Channel(ctx context.Context, id string) (*channel.Metadata, error) {
 	m, err := a.hub.Channel(ctx, id)
 	if err != nil {
@@ -82,14 +82,13 @@ func (a Access) Channel(ctx context.Context, id string) (*channel.Metadata, erro
 	return m, nil
 }
 
-// Channels lists channels that the caller may look into, as Hub.Channels does.
+// Channels lists channels that the caller may see, as Hub.Channels does.
 func (a Access) Channels(ctx context.Context, o ListOptions) (list []*channel.Metadata, next string, err error) {
 	o.by = a.by
 	return a.hub.Channels(ctx, o)
 }
 
-// ChannelPage lists channels that the caller may look into, as Hub.ChannelPage
-// does.
+// ChannelPage lists channels that the caller may see, as Hub.ChannelPage does.
 func (a Access) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChannel, next string, err error) {
 	o.by = a.by
 	return a.hub.ChannelPage(ctx, o)
@@ -121,8 +120,8 @@ func (a Access) Unregister(ctx context.Context, id string) error {
 	return a.hub.unregister(ctx, id, a.by)
 }
 
-// Task returns a task that the caller may see: one of its agents', or one of a
-// channel that it may look into.
+// Task returns a task that the caller may see: one of its agents', or one of a channel
+// that it may see.
 func (a Access) Task(ctx context.Context, id string) (*task.Task, error) {
 	t, err := a.hub.Task(ctx, id)
 	if err != nil {
@@ -156,7 +155,8 @@ func (a Access) TaskPage(ctx context.Context, q TaskQuery) (list []ListedTask, n
 	return a.hub.tasks.List(ctx, q, a.seesTask(ctx))
 }
 
-// seesTask tells which tasks the caller may see; each channel is looked up once.
+// seesTask returns a function that reports whether the caller may see a task; it looks
+// each channel up once.
 func (a Access) seesTask(ctx context.Context) func(*task.Task) bool {
 	sees := map[string]bool{"": false}
 	return func(t *task.Task) bool {
@@ -176,10 +176,9 @@ func (a Access) seesTask(ctx context.Context) func(*task.Task) bool {
 	}
 }
 
-// Caller is on whose behalf something is asked of the hub. It is data, so that
-// it can be sent to another machine; whoever fills it in has proved it. A nil
-// *Caller is the program that embeds the hub: it sees everything and acts for
-// everyone.
+// Caller is the identity on whose behalf the hub is called. It is data, so that it can
+// be sent to another machine; the surface that fills it in has verified it. A nil
+// *Caller is the program that embeds the hub: it sees everything and acts for everyone.
 type Caller struct {
 	// Agents are the ids that the caller has proved to be, sorted. It acts for
 	// them and sees what concerns them.
@@ -189,7 +188,7 @@ type Caller struct {
 	Role   Role
 	// Key is the id of the access key that was shown, if one was.
 	Key string
-	// Connection is the id of the endpoint that asks, if there is one.
+	// Connection is the id of the caller's endpoint, if there is one.
 	Connection string
 }
 
@@ -220,11 +219,11 @@ func (c *Caller) seesAll() bool { return c == nil || c.Anyone || c.Role >= RoleR
 // only sees them, may not.
 func (c *Caller) closesAll() bool { return c == nil || c.Anyone || c.Role >= RoleOperator }
 
-// roleNames are what the audit calls a role.
+// roleNames are the names of roles in the audit.
 var roleNames = map[Role]string{RoleReader: "reader", RoleOperator: "operator"}
 
-// describe puts into an audit record who acted. Without a caller it was the
-// program that embeds the hub, and the record says nothing.
+// describe adds the caller to an audit record. For a nil caller, which is the program
+// that embeds the hub, it adds nothing.
 func (c *Caller) describe(f fields) {
 	if c == nil {
 		return
@@ -242,8 +241,8 @@ func (c *Caller) audited() *schema.AuditBy {
 	}
 }
 
-// actedFor audits that an operator speaks for an agent that it has not proved to
-// be, in the batch of what it says.
+// actedFor audits that an operator speaks for an agent without having proved to be it,
+// in the batch of the envelope.
 func (b *batch) actedFor(e *envelope.Envelope, by *Caller) error {
 	if by == nil || by.Role < RoleOperator || by.is(e.Sender) {
 		return nil
@@ -271,25 +270,25 @@ func (h *Hub) Reading(who string) *turns.Turn { return h.reads.For(who) }
 // an error, whose code reaches the caller; an error without one is a denial of
 // access. Gates do no I/O.
 type Arbiter interface {
-	// AuthorizeSend judges a post before its channel is looked at. Recipients
-	// are the registered ones that the audience names, without the sender.
+	// AuthorizeSend checks a post before its channel is loaded. Recipients are the
+	// registered ones of the audience, without the sender.
 	AuthorizeSend(sender Profile, e *envelope.Envelope, recipients []Profile) error
-	// AuthorizeInbox judges whether a recipient can take one more.
+	// AuthorizeInbox checks whether a recipient can take one more envelope.
 	AuthorizeInbox(recipient Profile, pending int64) error
-	// AuthorizeDispatch judges each delivery; a denial skips the recipient.
+	// AuthorizeDispatch checks each delivery; a denial skips the recipient.
 	AuthorizeDispatch(sender, recipient Profile, e *envelope.Envelope) error
-	// AuthorizeOpen judges a new channel; open is how many of the creator's
-	// have not ended, counted only if its rule bounds them.
+	// AuthorizeOpen checks a new channel; open is how many channels of the creator have
+	// not ended, counted only if its rule bounds them.
 	AuthorizeOpen(creator Profile, invitees []Profile, manifest *channel.Manifest, open int64) error
-	// AuthorizeRegister judges a new identity.
+	// AuthorizeRegister checks a new identity.
 	AuthorizeRegister(p *identity.Passport) error
-	// ResolveUnknown may name recipients in place of ids that nobody has.
+	// ResolveUnknown may return recipients in place of unknown ids.
 	ResolveUnknown(e *envelope.Envelope, ids []string) []string
 }
 
 func (h *Hub) arbiter() Arbiter { return *h.judge.Load() }
 
-// SetArbiter replaces the arbiter; it holds from the next check on.
+// SetArbiter replaces the arbiter, from the next check on.
 func (h *Hub) SetArbiter(a Arbiter) { h.judge.Store(&a) }
 
 // AllowAll allows everything. Embed it to override some gates.
@@ -305,8 +304,8 @@ func (AllowAll) ResolveUnknown(*envelope.Envelope, []string) []string           
 // Rules enforces each identity's rule.
 type Rules struct{ AllowAll }
 
-// AuthorizeSend holds the sender to the names it may address and to its depth
-// of delegation.
+// AuthorizeSend enforces the sender's list of names that it may address and its depth of
+// delegation.
 func (Rules) AuthorizeSend(sender Profile, e *envelope.Envelope, recipients []Profile) error {
 	for _, r := range recipients {
 		if !sender.Enforced().SendsTo(r.Passport.Name) {
@@ -321,7 +320,7 @@ func (Rules) AuthorizeSend(sender Profile, e *envelope.Envelope, recipients []Pr
 	return nil
 }
 
-// AuthorizeInbox refuses what a full inbox could not take.
+// AuthorizeInbox refuses envelopes to a full inbox.
 func (Rules) AuthorizeInbox(recipient Profile, pending int64) error {
 	limit := recipient.Enforced().Limits.Inbox.MaxPending
 	if limit <= 0 || pending < limit {
@@ -331,7 +330,7 @@ func (Rules) AuthorizeInbox(recipient Profile, pending int64) error {
 		recipient.Passport.Name, pending, limit)
 }
 
-// AuthorizeDispatch holds back what a recipient does not want from a sender.
+// AuthorizeDispatch skips a recipient whose rule does not accept the sender.
 func (Rules) AuthorizeDispatch(sender, recipient Profile, _ *envelope.Envelope) error {
 	if recipient.Enforced().AcceptsFrom(sender.Passport.Name) {
 		return nil
@@ -339,7 +338,7 @@ func (Rules) AuthorizeDispatch(sender, recipient Profile, _ *envelope.Envelope) 
 	return fault.New(fault.AccessDenied, "'%s' does not accept inbound from '%s'", recipient.Passport.Name, sender.Passport.Name)
 }
 
-// AuthorizeOpen asks every invitee's rule, and the creator's own.
+// AuthorizeOpen checks every invitee's rule, and the creator's.
 func (Rules) AuthorizeOpen(creator Profile, invitees []Profile, manifest *channel.Manifest, open int64) error {
 	name := creator.Passport.Name
 	if !creator.Enforced().MayInitiate(manifest.Type) {

@@ -40,11 +40,11 @@ func (h *Hub) tellRefusal(p *Pending, e *envelope.Envelope) {
 	if (p.basis == nil || p.basis.finished() && p.basis.err == nil) && (p.lost == nil || p.lost.Outcome() == journal.Durable) {
 		h.rejected(e, p.err)
 	} else {
-		p.stands = sync.OnceFunc(func() { h.rejected(e, p.err) }) // unless it is checked again
+		p.stands = sync.OnceFunc(func() { h.rejected(e, p.err) }) // unless the post is checked again
 	}
 }
 
-// rejected logs and counts a refusal, and tells the listeners.
+// rejected logs and counts a refusal, and calls the listeners.
 func (h *Hub) rejected(e *envelope.Envelope, err error) {
 	if fault.CodeOf(err) == fault.Internal {
 		return
@@ -65,7 +65,7 @@ func (h *Hub) admit(ctx context.Context, e *envelope.Envelope, by *Caller) *Pend
 	return h.newPost(postOne, e, sender, by).admit(ctx)
 }
 
-// sender looks up who posts, and whether the caller may.
+// sender returns the registered sender, and refuses a caller that may not act for it.
 func (h *Hub) sender(e *envelope.Envelope, by *Caller) (*registry.Member, error) {
 	sender := h.registry.ByID(e.Sender)
 	if sender == nil {
@@ -142,8 +142,8 @@ func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *registry.M
 	return p, err
 }
 
-// offer asks the adapter and appends what it accepts. Places are the inboxes in
-// which room is reserved for the envelope.
+// offer validates with the adapter and appends what it accepts. Places are the inboxes
+// in which room is reserved for the envelope.
 func (h *Hub) offer(ctx context.Context, ch *loadedChannel, e *envelope.Envelope, places []string, by *Caller) (*Pending, error) {
 	if err := ch.adapter.ValidateSend(ch.meta, ch.state, e); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (b *batch) accept(e *envelope.Envelope) error {
 // apply adds an adapter's effects to the batch.
 func (b *batch) apply(fx channel.Effects) error {
 	if len(fx.Claims)+len(fx.Release)+len(fx.Index)+len(fx.Unindex) > 0 {
-		if err := b.own(&fx); err != nil {
+		if err := b.putEntries(&fx); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (b *batch) apply(fx channel.Effects) error {
 			return err
 		}
 	}
-	reason := cmp.Or(fx.Reason, "adapter_ended") // an end always says why
+	reason := cmp.Or(fx.Reason, "adapter_ended") // an end always has a reason
 	switch fx.Next {
 	case channel.Closing, channel.Closed:
 		return b.end(channel.Closed, reason)
@@ -224,8 +224,8 @@ func (b *batch) apply(fx channel.Effects) error {
 	return nil
 }
 
-// own puts an adapter's claims and index entries on a record of the batch.
-func (b *batch) own(fx *channel.Effects) error {
+// putEntries puts an adapter's claims and index entries on a record of the batch.
+func (b *batch) putEntries(fx *channel.Effects) error {
 	var r *journal.Record
 	switch {
 	case len(b.history) > 0:
@@ -255,7 +255,7 @@ func (b *batch) auditFor(r channel.AuditRecord) error {
 	return b.audit(r.Kind, f)
 }
 
-// draft writes an envelope that an adapter asked for.
+// draft writes an envelope that an adapter appends.
 func (b *batch) draft(d *channel.Draft) error {
 	e := d.Envelope.Clone()
 	e.Origin = envelope.Origin{Dialect: hubMade}
@@ -300,8 +300,8 @@ func errOver(m *channel.Metadata) error {
 	return fault.New(fault.Protocol, "channel '%s' is %s (%s) and accepts nothing more", m.ID, m.State, m.CloseReason).Because(fault.ChannelEnded)
 }
 
-// belongs refuses a sender that neither takes part nor is expected to speak, and
-// one that was removed.
+// belongs refuses a sender that is neither a member nor expected to speak, and one that
+// was removed.
 func (h *Hub) belongs(ctx context.Context, ch *loadedChannel, m *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	if ch.extras != nil && ch.extras.marks.Bars(e.Sender) && !envelope.IsProtocol(e.Type) {
 		return fault.New(fault.AccessDenied, "'%s' was removed from channel '%s'", e.Sender, ch.id)

@@ -20,7 +20,7 @@ func (h *Hub) capacity(ch *loadedChannel, meta *channel.Metadata, s channel.Stat
 		return nil, err
 	}
 	if dialectOf(ch.adapter) != "" {
-		return nil, nil // its own dialect has queues with limits of their own
+		return nil, nil // its dialect has its own bounded queues
 	}
 	in, err := h.members(context.Background(), ch.adapter, meta, s)
 	if err != nil {
@@ -63,9 +63,8 @@ func (h *Hub) vacate(sender string, places []string) {
 	}
 }
 
-// guests are those whom an audience names and who are not members. They take no
-// place in their inboxes: only members can answer, and an audience may name
-// anyone.
+// guests returns the agents that an audience names and that are not members. They take
+// no place in their inboxes: only members can answer, and an audience may name anyone.
 func (h *Hub) guests(a channel.Adapter, m *channel.Metadata, s channel.State, e *envelope.Envelope) (guests []string, err error) {
 	if e.Audience == nil {
 		return nil, nil
@@ -96,8 +95,8 @@ func tooDeep(what string, data []byte) error {
 	return nil
 }
 
-// notAccepted is a post that was refused for what it was compared with: the
-// newest batch of its channel, and the batch that holds a claim it wanted. It is
+// notAccepted returns a post that was refused because of state that may not be durable:
+// the newest batch of its channel, and the batch that holds a claim it needs. It is
 // answered when both are durable, and posted again if one of them failed.
 func notAccepted(err error, basis *Pending, again func() *Pending) *Pending {
 	lost, err := taken(err)

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// idempotentRepeat answers a post whose idempotency key was used before with the
-// first post's answer. It returns nil if the key is new, or if there is none.
-// Again posts anew, if the first post was not stored after all.
+// idempotentRepeat answers a post whose idempotency key was used before with the first
+// post's answer. It returns nil if there is no key, or a new one. The function again
+// posts once more, if the first post was not stored after all.
 func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, again func() *Pending) *Pending {
 	if e.Key == "" {
 		return nil
@@ -30,8 +30,8 @@ func (h *Hub) idempotentRepeat(ctx context.Context, e *envelope.Envelope, again 
 	})
 }
 
-// repeatOf returns a post that is answered by the holder of a claim, or nil if
-// nobody holds it.
+// repeatOf returns a post that is answered by the holder of a claim, or nil if the claim
+// is free.
 func (h *Hub) repeatOf(state journal.ClaimState, again func() *Pending, answer func(ctx context.Context) (*Pending, error)) *Pending {
 	if state.Ordered == nil {
 		return nil
@@ -64,8 +64,8 @@ func (h *Hub) keyHolder(ctx context.Context, e *envelope.Envelope) (journal.Clai
 	return state, unavailable(err)
 }
 
-// keyAdapter is the adapter that says where a channel's keys count. Without a home
-// there is no choice, and no adapter is looked up.
+// keyAdapter returns the adapter that decides the scope of a channel's keys. It is nil
+// for a channel without a home, whose keys have only one scope.
 func (h *Hub) keyAdapter(ctx context.Context, channelID string) (channel.Adapter, error) {
 	if HomeOf(channelID) == "" {
 		return nil, nil
@@ -82,7 +82,7 @@ func (h *Hub) keyAdapter(ctx context.Context, channelID string) (channel.Adapter
 	return h.adapterOf(m.Manifest.Key()), nil
 }
 
-// homeKeys reports whether an adapter's idempotency keys count in the whole home.
+// homeKeys reports whether an adapter's idempotency keys are unique in the whole home.
 func homeKeys(a channel.Adapter) bool {
 	scope, ok := a.(channel.KeyScope)
 	return ok && scope.HomeKeys()
@@ -96,7 +96,7 @@ func keyClaim(a channel.Adapter, e *envelope.Envelope) string {
 	return schema.IdempotencyClaim(e.Channel, e.Sender, e.Key)
 }
 
-// keyTake is what the record of an envelope takes for its idempotency key.
+// keyTake returns the claim that the record of an envelope takes for its key.
 func (h *Hub) keyTake(a channel.Adapter, e *envelope.Envelope, now time.Time) journal.Take {
 	take := journal.Take{Name: keyClaim(a, e)}
 	if HomeOf(e.Channel) == "" || !homeKeys(a) {
@@ -118,7 +118,7 @@ func isKey(err error, list ...*envelope.Envelope) bool {
 	})
 }
 
-// answerIdempotent is the answer to the first post of a key.
+// answerIdempotent returns the answer to the first post with a key.
 func (h *Hub) answerIdempotent(ctx context.Context, first *journal.Claimed, e *envelope.Envelope) (*Pending, error) {
 	page, err := h.journal.Read(ctx, first.Log, journal.ReadOptions{From: first.Seq, To: first.Seq})
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// post is one call of Admit, AdmitAll, AdmitSide or Say on its way into its channel.
+// post is one call of Admit, AdmitAll, AdmitSide or Say that is being admitted.
 type post struct {
 	hub     *Hub
 	list    []*envelope.Envelope // of one sender, for one channel
 	by      *Caller
 	sender  *registry.Member
 	kind    postKind
-	saying  *Saying            // of which the list is made, if it is one
-	refused *envelope.Envelope // which of the list is refused, if one is
-	looked  bool               // its key was new a moment ago
+	saying  *Saying            // from which the list is made, or nil
+	refused *envelope.Envelope // the refused one of the list, or nil
+	looked  bool               // its key was looked up and was new
 
 	one [1]*envelope.Envelope // room for a list of one
 }
@@ -41,8 +41,8 @@ func (h *Hub) newPost(kind postKind, e *envelope.Envelope, sender *registry.Memb
 	return p
 }
 
-// admit answers a repeat, asks the arbiter, and offers the post to its channel
-// until the channel's fold is up to date.
+// admit answers a repeat, calls the arbiter, and offers the post to its channel until
+// the channel's fold is up to date.
 func (p *post) admit(ctx context.Context) *Pending {
 	h := p.hub
 	ctx = h.spans.Arrived(ctx, h.now)
@@ -81,8 +81,8 @@ func (p *post) admit(ctx context.Context) *Pending {
 		}
 		basis := ch.last
 		ch.mu.Unlock()
-		// The key may have been taken since it was looked up: then this is a
-		// repeat, whatever the channel says of it now.
+		// The key may have been taken since it was looked up: then this is a repeat,
+		// even if the channel would refuse it now.
 		if answer := p.repeated(ctx); answer != nil {
 			p.refused = p.list[0]
 			return answer
@@ -90,11 +90,11 @@ func (p *post) admit(ctx context.Context) *Pending {
 		if isKey(err, p.list...) {
 			continue
 		}
-		return notAccepted(err, basis, func() *Pending { return p.again(ctx) })
+		return notAccepted(err, basis, func() *Pending { return p.repost(ctx) })
 	}
 }
 
-// offer judges the post and appends what is accepted. The channel is locked.
+// offer checks the post and appends what is accepted. The channel is locked.
 func (p *post) offer(ctx context.Context, ch *loadedChannel) (*Pending, error) {
 	switch p.kind {
 	case postAll:
@@ -118,11 +118,11 @@ func (p *post) repeated(ctx context.Context) *Pending {
 	case p.kind == postAll:
 		return p.hub.repeatedAll(ctx, p.list, p.by)
 	}
-	return p.hub.idempotentRepeat(ctx, p.list[0], func() *Pending { return p.again(ctx) })
+	return p.hub.idempotentRepeat(ctx, p.list[0], func() *Pending { return p.repost(ctx) })
 }
 
-// again posts anew: what an answer was computed from was not stored after all.
-func (p *post) again(ctx context.Context) *Pending {
+// repost posts once more, because what the answer was computed from was not stored.
+func (p *post) repost(ctx context.Context) *Pending {
 	switch p.kind {
 	case postAll:
 		return p.hub.AdmitAll(ctx, p.list, p.by)
@@ -137,10 +137,10 @@ func (p *post) again(ctx context.Context) *Pending {
 // MaxAdmitAll is how many envelopes AdmitAll takes at once.
 const MaxAdmitAll = 512
 
-// AdmitAll is Admit for several envelopes of one sender in one channel. They are
-// stored as one batch, all or none, and each is judged against the channel as the
-// one before leaves it. Either each has an idempotency key of its own or none has
-// one. The hub owns the envelopes from here on.
+// AdmitAll is Admit for several envelopes of one sender in one channel. They are stored
+// as one batch, all or none, and each is checked against the channel as the previous one
+// leaves it. Either all have different idempotency keys or none has one. The hub owns the
+// envelopes from here on.
 func (h *Hub) AdmitAll(ctx context.Context, list []*envelope.Envelope, by *Caller) *Pending {
 	if len(list) == 0 || len(list) > MaxAdmitAll {
 		return refused(fault.New(fault.Invalid, "%d envelopes; 1 to %d are posted together", len(list), MaxAdmitAll))
@@ -243,11 +243,11 @@ const MaxRun = 64
 // maxRunBytes bounds what the payloads of a run have together.
 const maxRunBytes = 256 << 10
 
-// AdmitRun is Admit for posts of one sender in one channel that came together. Each
-// is judged on its own, against the channel as the one before leaves it. It admits
-// one or more from the front as one batch, and returns how many: the hub owns these
-// from here on, and the rest is to be posted next. What is refused, or takes more
-// than its own place in the history, is admitted alone.
+// AdmitRun is Admit for posts of one sender in one channel that arrived together. Each is
+// checked on its own, against the channel as the previous one leaves it. It admits one or
+// more from the front as one batch and returns their number: the hub owns these from here
+// on, and the caller posts the rest next. A post that is refused, or that takes more than
+// its place in the history, is admitted alone.
 func (h *Hub) AdmitRun(ctx context.Context, list []*envelope.Envelope, by *Caller) (p *Pending, n int) {
 	if len(list) == 0 {
 		return refused(fault.New(fault.Invalid, "a run has no envelope; post one at least")), 0
@@ -261,8 +261,8 @@ func (h *Hub) AdmitRun(ctx context.Context, list []*envelope.Envelope, by *Calle
 	return h.Admit(ctx, list[0], by), 1
 }
 
-// boundRun returns those from the front that may be a run, as far as that can be
-// told without the channel.
+// boundRun returns the posts from the front that may be a run, as far as that is known
+// without the channel.
 func (h *Hub) boundRun(list []*envelope.Envelope, by *Caller) []*envelope.Envelope {
 	first, size := list[0], 0
 	for i, e := range list {
@@ -307,9 +307,9 @@ func (p *post) admitRun(ctx context.Context) *Pending {
 			return pending
 		case retryFold(err):
 		case at < len(p.list):
-			p.list = p.list[:at] // what stands before the one that failed
+			p.list = p.list[:at] // those before the one that failed
 		default:
-			p.list = p.list[:len(p.list)/2] // too much for one batch, as a rule
+			p.list = p.list[:len(p.list)/2] // usually too much for one batch
 		}
 	}
 	return nil
@@ -327,7 +327,7 @@ func (h *Hub) admitRunTo(ctx context.Context, ch *loadedChannel, run *post) (p *
 		}
 	}()
 	if ch.extras != nil {
-		return nil, 0, nil // what waits, or was delivered twice, is told apart one by one
+		return nil, 0, nil // posts that wait, or were delivered twice, are handled one by one
 	}
 	b := h.newBatch(ch)
 	b.caller, b.by = h.spans.Caller(ctx), run.by
@@ -361,8 +361,8 @@ func (h *Hub) admitRunTo(ctx context.Context, ch *loadedChannel, run *post) (p *
 	return p, at, nil
 }
 
-// judgeNext judges the next envelope of a batch against the channel as the batch
-// leaves it so far.
+// judgeNext checks the next envelope of a batch against the channel as the batch leaves
+// it so far.
 func (h *Hub) judgeNext(ctx context.Context, b *batch, sender *registry.Member, e *envelope.Envelope, by *Caller) error {
 	ch := b.ch
 	if err := h.accepts(ch, b.meta, e); err != nil {

@@ -72,8 +72,8 @@ func (h *Hub) admitSideTo(ctx context.Context, ch *loadedChannel, sender *regist
 	if err := b.actedFor(e, by); err != nil {
 		return nil, err
 	}
-	// The history of the batch folds first, so that this is what the adapter sees
-	// of the envelope itself, and not what is kept.
+	// The history of the batch folds first, so that the adapter validates this state;
+	// it is not the one that is kept.
 	after := folder.FoldSide(b.state, e)
 	if err := b.apply(ch.adapter.OnAccepted(b.meta, after, e)); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ type sideEnvelope struct {
 	envelope *envelope.Envelope
 	record   journal.Record
 	note     schema.SideRecord // kind and name, if it is the hub's own
-	// finish, if set, completes the record of the hub's own with its sequence.
+	// finish, if set, completes a record of the hub with its sequence.
 	finish func(seq uint64, r *journal.Record)
 }
 
@@ -139,7 +139,7 @@ func (b *batch) writeSides() error {
 		}
 		b.items = append(b.items, item{envelope: e, meta: b.meta, where: channel.Side})
 		if side.note.Kind != "" || b.state == nil {
-			continue // the hub's own are only shown to followers
+			continue // those of the hub are only shown to followers
 		}
 		if err := b.tellLive(e); err != nil {
 			return err
@@ -157,8 +157,8 @@ func (b *batch) addLive(e *envelope.Envelope) error {
 	return b.tellLive(e)
 }
 
-// tellLive sets whom the last item of the batch, which is not of the history, is
-// delivered to.
+// tellLive sets the recipients of the last item of the batch, which is not in the
+// history.
 func (b *batch) tellLive(e *envelope.Envelope) error {
 	to, err := b.recipients(e)
 	if err == nil {
@@ -188,8 +188,8 @@ func (h *Hub) SendLive(ctx context.Context, e *envelope.Envelope, by *Caller) er
 	return h.SendLiveShared(ctx, e, nil, by)
 }
 
-// SendLiveShared is SendLive of an envelope of which its dialect has already made
-// what readers are shown: they are woken to write only.
+// SendLiveShared is SendLive of an envelope that its dialect has already encoded for
+// readers: they only need to write it.
 func (h *Hub) SendLiveShared(ctx context.Context, e *envelope.Envelope, shared *Shared, by *Caller) error {
 	if err := h.bound(e, by); err != nil {
 		return err
@@ -247,7 +247,7 @@ type liveQueue struct {
 
 type liveItem struct {
 	item
-	after *Pending // nil: nothing was on its way
+	after *Pending // nil: no batch was pending
 }
 
 // queueLive delivers a live envelope after the channel's last batch. The caller
@@ -264,7 +264,7 @@ func (h *Hub) queueLive(ch *loadedChannel, it item) {
 	h.drainLives(ch, q)
 }
 
-// deliverLives delivers what waited for a batch that has ended.
+// deliverLives delivers the envelopes that waited for a batch that has ended.
 func (h *Hub) deliverLives(ch *loadedChannel) {
 	if q := ch.lives.Load(); q != nil {
 		q.mu.Lock()
@@ -280,7 +280,7 @@ func (h *Hub) drainLives(ch *loadedChannel, q *liveQueue) {
 		if first.after == nil || first.after.err == nil {
 			h.dispatchLive(ch, &first.item)
 		} else {
-			h.stats.lostLive.Add(1) // what it followed was never stored
+			h.stats.lostLive.Add(1) // the batch before it was never stored
 		}
 		h.delivery.finished()
 	}
@@ -321,7 +321,7 @@ func (b *batch) sideNote(r schema.SideRecord, finish func(*journal.Record)) {
 	}
 	b.side = append(b.side, record)
 	before := b.currentMarks()
-	// Also keep marks that became empty, or the old ones would stay.
+	// Empty marks are kept too, or the old ones would remain.
 	if next := before.After(r); !next.None() || !before.None() {
 		b.marks = &next
 	}
@@ -337,8 +337,8 @@ func (b *batch) currentMarks() marks.Marks {
 	return marks.Marks{}
 }
 
-// Side returns the envelopes that a channel keeps beside its history, in order.
-// Each has the sequence of the last envelope of the history before it.
+// Side returns the envelopes of a channel's side log, in order. Each has the sequence of
+// the last envelope of the history before it.
 func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope, error) {
 	var found []*envelope.Envelope
 	log := h.tenant.Channel(channelID).Side()
@@ -363,9 +363,9 @@ func (h *Hub) Side(ctx context.Context, channelID string) ([]*envelope.Envelope,
 // inviteDue is when an opening fails because acks are missing.
 func (b *batch) inviteDue() time.Time { return b.meta.CreatedAt.Add(b.hub.opts.InviteAckTimeout) }
 
-// withSides are the envelopes of an import's history. What was kept beside it is
-// written on the way: in a batch with what it follows, because that is how a channel
-// is folded when it is loaded.
+// withSides yields the envelopes of an import's history. It writes those of the side log
+// on the way, in a batch with the envelope that they follow, because a loaded channel is
+// folded in that order.
 func (s *seeding) withSides(ctx context.Context, all iter.Seq2[ImportedEnvelope, error]) iter.Seq2[*envelope.Envelope, error] {
 	return func(yield func(*envelope.Envelope, error) bool) {
 		for e, err := range all {
@@ -382,7 +382,7 @@ func (s *seeding) withSides(ctx context.Context, all iter.Seq2[ImportedEnvelope,
 	}
 }
 
-// beside adds an envelope that was kept beside the history.
+// beside adds an envelope to the side log.
 func (s *seeding) beside(ctx context.Context, e *envelope.Envelope) error {
 	if s.last != nil {
 		if err := s.add(ctx, s.last); err != nil {

@@ -17,8 +17,8 @@ import (
 type waiting struct {
 	envelope *envelope.Envelope
 	size     int            // in the batch
-	places   []string       // in whose inboxes there is room for it
-	caller   tracing.Caller // how it came
+	places   []string       // inboxes in which room is reserved
+	caller   tracing.Caller // how it arrived
 	by       *Caller        // who posted it
 	pending  *Pending
 	expires  *time.Timer
@@ -39,7 +39,7 @@ func (h *Hub) hold(ctx context.Context, ch *loadedChannel, e *envelope.Envelope,
 		}
 		return twin.pending, false
 	}
-	size, err := h.fits(ch, e)
+	size, err := h.checkFits(ch, e)
 	if err != nil {
 		return refused(err), false
 	}
@@ -66,9 +66,9 @@ func (r *extras) waitingAs(e *envelope.Envelope) *waiting {
 // batchRoom is left in a batch for what a packet brings beside its payload.
 const batchRoom = 256 << 10
 
-// fits refuses an envelope that could not be stored in one batch with the packet
-// and the envelopes that wait already, so that the packet is never refused for it.
-func (h *Hub) fits(ch *loadedChannel, e *envelope.Envelope) (size int, err error) {
+// checkFits refuses an envelope that could not be stored in one batch with the packet and
+// the envelopes that wait already, so that the packet is never refused because of it.
+func (h *Hub) checkFits(ch *loadedChannel, e *envelope.Envelope) (size int, err error) {
 	stamped := *e
 	stamped.ID, stamped.CreatedAt = ch.id, h.now() // all ids have the same length
 	data, err := stamped.Append(nil)
@@ -94,8 +94,8 @@ func isTurn(eventType string) bool {
 	return eventType == envelope.TypeText || eventType == envelope.TypePacket
 }
 
-// inRound reports whether someone other than the sender is expected, and has
-// been told of something that it has not acked.
+// inRound reports whether an agent other than the sender is expected, and has received
+// an envelope that it has not acked.
 func (ch *loadedChannel) inRound(sender string) bool {
 	turn, ok := ch.adapter.Expected(ch.meta, ch.state)
 	if !ok || turn.Agent == sender {
@@ -143,8 +143,8 @@ func (b *batch) speak(r *extras) error {
 	return nil
 }
 
-// skipInjected leaves the next expected speaker out of the recipients: it reads
-// the injected envelopes from the log.
+// skipInjected removes the next expected speaker from the recipients: it reads the
+// injected envelopes from the log.
 func (b *batch) skipInjected(injected int) {
 	if injected == 0 {
 		return
@@ -192,7 +192,7 @@ func (h *Hub) expireWaiting(ch *loadedChannel, item *waiting) {
 	h.refuse([]*waiting{item}, fault.New(fault.Protocol, "channel '%s' expects '%s' to speak, whose round did not end within %s", ch.id, turn.Agent, h.opts.HoldFor).Because(fault.OutOfTurn))
 }
 
-// refuseWaiting answers everyone who waits in a channel.
+// refuseWaiting refuses all envelopes that wait in a channel.
 func (h *Hub) refuseWaiting(ch *loadedChannel, err error) {
 	ch.mu.Lock()
 	list := ch.takeWaiting()

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// edit changes copies of what is kept of an identity, and returns what is
-// stored of that. It replaces what the copies point to and never changes it.
+// edit changes copies of an identity's record and details, and returns the changes to
+// store. It replaces what the copies point to and never modifies it.
 type edit func(r *profile.Record, d *profile.Full, now time.Time) (schema.AgentRecord, fields, error)
 
 // change rewrites part of an identity. It is visible once it is durable.
@@ -83,8 +83,8 @@ func (h *Hub) SetResume(ctx context.Context, id string, resume *identity.Resume)
 	return nil
 }
 
-// SetRule replaces an identity's own rule; it holds from the next check on, as
-// far as the operator's rule and the hub's limits allow.
+// SetRule replaces an identity's own rule from the next check on, within the operator's
+// rule and the hub's limits.
 func (h *Hub) SetRule(ctx context.Context, id string, rule *identity.Rule) error {
 	if err := rule.CheckBounds(h.opts.Limits.RuleGlobs); err != nil {
 		return err

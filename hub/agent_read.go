@@ -20,12 +20,11 @@ import (
 // it may be changed.
 type Profile = profile.Profile
 
-// Details are what an identity tells of itself and what the hub has observed
-// of it.
+// Details are what an identity says of itself and what the hub has observed of it.
 type Details = profile.Details
 
-// Agent returns an identity by id or, failing that, by name: where a name is
-// somebody else's id, the id wins.
+// Agent returns an identity by id or, failing that, by name: if a name equals another
+// identity's id, the id wins.
 func (h *Hub) Agent(nameOrID string) (Profile, error) {
 	if m := h.registry.ByID(nameOrID); m != nil {
 		return m.Profile(), nil
@@ -88,7 +87,7 @@ func (h *Hub) FindAgent(name string) (id string, ok bool) {
 		return "", false
 	}
 	if other := h.registry.ByID(name); other != nil {
-		return other.ID, true // an old name that is somebody's id: the id wins
+		return other.ID, true // an old name that equals an id: the id wins
 	}
 	return m.ID, true
 }
@@ -104,8 +103,8 @@ func (h *Hub) Name(id string) string {
 // AgentQuery selects and orders identities.
 type AgentQuery struct {
 	identity.Query
-	Names  bool // Text is looked for in names too
-	ByName bool // else in the order of registration
+	Names  bool // Text is also searched in names
+	ByName bool // default: in the order of registration
 	Limit  int  // zero or less selects none
 }
 
@@ -191,8 +190,8 @@ func (h *Hub) detailsOf(ctx context.Context, m *registry.Member) (*profile.Full,
 	return d, nil
 }
 
-// unread is why details could not be read: their owner may just have been
-// unregistered.
+// unread returns the error for details that could not be read: the identity may just
+// have been unregistered.
 func (h *Hub) unread(m *registry.Member, cause error) error {
 	if h.registry.ByID(m.ID) != m {
 		return fault.New(fault.NotFound, "agent '%s' not found: it was just unregistered", m.ID).Because(fault.NoAgent)
@@ -200,8 +199,8 @@ func (h *Hub) unread(m *registry.Member, cause error) error {
 	return unavailable(cause)
 }
 
-// matches reports whether a search selects an identity. It reads the details
-// only of those whose brief cannot tell.
+// matches reports whether a search selects an identity. It reads the details only if the
+// brief does not decide it.
 func (h *Hub) matches(ctx context.Context, q identity.Query, m *registry.Member) (bool, error) {
 	r := m.Current.Load()
 	match, rest := r.Decide(q)
@@ -272,10 +271,10 @@ func (h *Hub) loadMember(ctx context.Context, id string) error {
 	return nil
 }
 
-// Presence is what this process knows of when and where an identity reads.
+// Presence says when and where an identity reads, as far as this process knows.
 type Presence struct {
 	Online      bool
-	LastSeen    time.Time // when it last came, spoke or left; zero: not since the hub was opened
+	LastSeen    time.Time // when it last connected, spoke or disconnected; zero: not since the hub opened
 	Connections []Connection
 }
 
@@ -285,8 +284,8 @@ func (h *Hub) Online(agent string) bool {
 	return m != nil && m.Link.Present()
 }
 
-// Attend tells that an identity reads a stream that is no endpoint, until leave is
-// called. As many streams are known as it may have endpoints.
+// Attend records that an identity reads a stream that is not an endpoint, until leave is
+// called. It records as many streams as an identity may have endpoints.
 func (h *Hub) Attend(agent, dialect, address string) (leave func()) {
 	m := h.registry.ByID(agent)
 	if m == nil {
@@ -301,7 +300,7 @@ func (h *Hub) Attend(agent, dialect, address string) (leave func()) {
 	}
 }
 
-// Presence tells where an identity reads.
+// Presence returns where an identity reads.
 func (h *Hub) Presence(agent string) Presence {
 	m := h.registry.ByID(agent)
 	if m == nil {

@@ -17,20 +17,20 @@ import (
 
 // Registration is a request for a new identity.
 type Registration struct {
-	// ID is that of an adopted identity, which becomes a lasting one; empty: the
-	// hub mints one.
+	// ID is that of an adopted identity, which becomes permanent; empty: the hub mints
+	// one.
 	ID       string
 	Passport *identity.Passport
 	Resume   *identity.Resume // nil: empty
 	Rule     *identity.Rule   // nil: the default
 	Skill    *string
-	// Proved says that the surface that asks has proved the identity by means of
-	// its own, an access key for example: its claim is not verified.
+	// Proved says that the surface has proved the identity by its own means, an access
+	// key for example: its claim is not verified.
 	Proved bool
 }
 
-// Register makes a new identity and returns it stamped. A name that exists is
-// refused; an identity that comes back attaches instead.
+// Register makes a new identity and returns it stamped. It refuses a name that exists; an
+// identity that returns attaches instead.
 func (h *Hub) Register(ctx context.Context, r Registration) (Profile, error) {
 	if err := r.Passport.Validate(); err != nil {
 		return Profile{}, err
@@ -128,8 +128,8 @@ func (h *Hub) newMember(r Registration) (*registry.Member, *profile.Full, error)
 	return m, d, nil
 }
 
-// storeNew writes a new identity. Its name is a claim, so that of several
-// registrations at once exactly one wins, and loses only to a durable one.
+// storeNew writes a new identity. Its name is a claim, so that exactly one of several
+// concurrent registrations wins, and a registration loses only to a durable one.
 func (h *Hub) storeNew(ctx context.Context, m *registry.Member, d *profile.Full) error {
 	p := m.Profile()
 	passport, err := p.Passport.Record()
@@ -183,7 +183,7 @@ func (h *Hub) storeNew(ctx context.Context, m *registry.Member, d *profile.Full)
 // tasks stay.
 func (h *Hub) Unregister(ctx context.Context, id string) error { return h.unregister(ctx, id, nil) }
 
-// unregister is Unregister with who asks for it, for the audit.
+// unregister is Unregister with the caller, for the audit.
 func (h *Hub) unregister(ctx context.Context, id string, by *Caller) error {
 	m, err := h.registry.Require(id)
 	if err != nil {
@@ -263,11 +263,10 @@ func (h *Hub) Authenticate(ctx context.Context, name, scheme string, claim []byt
 	return p, nil
 }
 
-// Adopt adds an identity that is not stored, under an id that its dialect derives
-// from whatever the identity is known by there. It may do what a registered one
-// may, but is not listed and not found by name. It costs no write and is gone with
-// the process. Register with its id makes it lasting; Unregister removes it.
-// Adopting it again returns it as it is.
+// Adopt adds an identity that is not stored, under an id that its dialect derives from
+// the dialect's own name for it. It has the rights of a registered one, but is not listed
+// and not found by name. It costs no write and ends with the process. Register with its
+// id makes it permanent; Unregister removes it. Adopting it again returns it unchanged.
 func (h *Hub) Adopt(_ context.Context, id string, r Registration) (Profile, error) {
 	if !envelope.ValidID(id) {
 		return Profile{}, fault.New(fault.Invalid, "%.100q is not an id: 32 lower-case hexadecimal digits are", id)
@@ -292,8 +291,8 @@ func (h *Hub) Adopt(_ context.Context, id string, r Registration) (Profile, erro
 	return m.Profile(), nil
 }
 
-// Disown removes an adopted identity. One that was registered since, or that is
-// not there, stays as it is.
+// Disown removes an adopted identity. It does nothing if the identity was registered
+// since, or is not there.
 func (h *Hub) Disown(id string) {
 	m := h.registry.ByID(id)
 	if m == nil {

@@ -20,9 +20,8 @@ type AuditLine = ledger.AuditLine
 // AuditQuery selects records; its zero fields select everything.
 type AuditQuery = ledger.AuditQuery
 
-// AuditSink is told each record after it is stored, by several goroutines and
-// in an order that may differ from that of the ids. It must return soon; what
-// it fails at is logged.
+// AuditSink receives each record after it is stored, from several goroutines and in an
+// order that may differ from that of the ids. It must return soon; its errors are logged.
 type AuditSink = ledger.AuditSink
 
 // fields are what an audit record says besides its time and kind.
@@ -33,14 +32,14 @@ func (h *Hub) auditRecord(kind string, f fields) (journal.Record, error) {
 	return h.ledger.AuditRecord(kind, f)
 }
 
-// AddAuditSink tells one more sink of every record from now on, until remove.
-// The journal's audit stays what it is.
+// AddAuditSink adds a sink that receives every record from now on, until remove is
+// called. The journal's audit is not affected.
 func (h *Hub) AddAuditSink(sink AuditSink) (remove func()) { return h.ledger.AddSink(sink) }
 
-// AuditLog returns a page of the audit. It looks at a bounded number of records: of a
-// narrow selection a page may be short, or empty. Next goes on after it, and is empty at
-// the end. A clock that was set back leaves records out of order: a range of
-// time is then followed to the first record beyond it.
+// AuditLog returns a page of the audit. It reads a bounded number of records: with narrow
+// filters a page may be short, or empty. Next continues after it, and is empty at the end.
+// If the clock was set back, records are out of order: a range of time is then read up to
+// the first record beyond it.
 func (h *Hub) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, next string, err error) {
 	return h.ledger.AuditLog(ctx, q)
 }
@@ -50,8 +49,8 @@ func (h *Hub) AuditTotal(ctx context.Context, q AuditQuery) (Total, error) {
 	return h.ledger.AuditTotal(ctx, q)
 }
 
-// Audit writes a record of a kind of one's own. Its fields must encode as
-// JSON; the time and the kind are set here.
+// Audit writes a record of a caller's own kind. Its fields must encode as JSON; the time
+// and the kind are set here.
 func (h *Hub) Audit(ctx context.Context, kind string, record map[string]any) error {
 	if kind == "" {
 		return fault.New(fault.Invalid, "an audit record has a kind; any non-empty text is accepted")

@@ -38,26 +38,26 @@ type batch struct {
 	history    []journal.Record
 	metas      []journal.Record
 	side       []journal.Record
-	sides      []sideEnvelope // written to the side log behind what it holds
+	sides      []sideEnvelope // written to the side log after the history
 	audits     []journal.Record
 	tasks      []journal.Append
 	running    map[string]*schema.StoredTask // the channel's tasks that the batch changes
 	marks      *marks.Marks                  // if they change
 	refusal    error                         // why the creator is refused, if the opening fails
 	items      []item
-	before     []func()             // run before anyone is told of the envelopes
-	after      []func()             // and once everyone has been
+	before     []func()             // run before the envelopes are delivered
+	after      []func()             // run after all are delivered
 	answer     *envelope.Envelope   // whose id is the answer to a post
 	posted     []*envelope.Envelope // all of a post of several
-	places     []string             // in whose inboxes there is room for it
+	places     []string             // inboxes in which room is reserved
 	openingKey string               // the claim of an opening's idempotency key; empty: none
-	crossing   bool                 // it is said in another dialect, and its origin counts once
+	crossing   bool                 // it was said in another dialect, and its origin counts once
 	spoken     bool                 // the supervisors' waiting words are part of the batch
 	scheduling bool                 // it creates the channel; its first side record is written last
 	active     bool                 // the channel that it creates is open from the beginning
 
 	caller tracing.Caller // how the post came
-	by     *Caller        // who asks for it; nil: the hub itself, or who embeds it
+	by     *Caller        // the caller; nil: the hub itself, or the program that embeds it
 
 	// Of a check of the expectations.
 	checking bool           // this batch sets the time of the next check
@@ -119,8 +119,8 @@ func (b *batch) encode(e *envelope.Envelope) ([]byte, error) {
 // a post allocates.
 var batchPool = sync.Pool{New: func() any { return new(batch) }}
 
-// release returns the batch to the pool once it is ordered, unless a callback that
-// runs later may still read it.
+// release returns the batch to the pool once it is ordered, unless a later callback may
+// still read it.
 func (b *batch) release() {
 	if b.then == nil {
 		arena := b.arena[:0]
@@ -173,7 +173,7 @@ func (b *batch) add(e *envelope.Envelope, posted bool) error {
 	return nil
 }
 
-// tell sets whom the last added envelope is delivered to.
+// tell sets the recipients of the last added envelope.
 func (b *batch) tell(agents []string) { b.items[len(b.items)-1].to = agents }
 
 // hubEnvelope adds an envelope that the hub itself writes. Its sender is the
@@ -206,8 +206,8 @@ func (b *batch) audit(kind string, f fields) error {
 	return err
 }
 
-// order hands the batch to the journal. When it returns without an error the
-// fold has moved on, and the batch will be delivered once it is durable.
+// order passes the batch to the journal. When it returns without an error, the fold
+// includes the batch, which will be delivered once it is durable.
 func (b *batch) order(ctx context.Context) (*Pending, error) {
 	if err := b.writeSides(); err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (b *batch) order(ctx context.Context) (*Pending, error) {
 	b.answerSpoken(pending)
 	b.settle(pending)
 	if !b.hub.delivery.push(pending) {
-		// Ordered while the hub closed: it may be stored, and nobody is told.
+		// Ordered while the hub closed: it may be stored, but is not delivered.
 		pending.err = errClosed
 		pending.end()
 	}

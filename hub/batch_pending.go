@@ -17,33 +17,33 @@ type Pending struct {
 	hub *Hub
 	id  string // of the envelope
 	seq uint64 // in the history
-	// channel is where it was posted; opened, that this post opened the channel;
-	// repeated, that an earlier post of the same key is the answer.
+	// channel is where it was posted; opened says that this post opened the channel;
+	// repeated, that the answer is that of an earlier post with the same key.
 	channel          string
 	opened, repeated bool
 	all              []stored
 	err              error // why it was refused, or not stored
-	// answered is the post that the answer is taken from, if it is another one:
-	// the first of the same key, or one that was checked again.
+	// answered is the post that the answer is taken from, if it is another one: the first
+	// with the same key, or one that was checked again.
 	answered atomic.Pointer[Pending]
 	// escaped is the panic of its delivery, after it was stored.
 	escaped error
 	done    chan struct{}
 	basis   *Pending        // a refusal is released when this is durable
 	lost    *journal.Ticket // and when this is: the batch that holds a claim
-	retry   func() *Pending // and computed again if it failed
-	stands  func()          // called when it is released
+	retry   func() *Pending // and computed again if one of them failed
+	stands  func()          // called when the refusal is final
 	// resolve, if set, finds the answer when it is waited for.
 	resolve func(ctx context.Context) (*Pending, error)
 	ticket  *journal.Ticket // nil: nothing is stored
 	barrier func()          // called in the order of deliveries; nothing is delivered then
 	ch      *loadedChannel
-	left    *snapshot // what the batch leaves behind
+	left    *snapshot // the channel after the batch
 	items   []item
 	one     [1]item                // room for one of them
-	audits  []journal.Record       // told to the sinks of the audit before anyone else
-	before  []func()               // before anyone is told
-	after   []func()               // and once everyone has been
+	audits  []journal.Record       // passed to the audit sinks first
+	before  []func()               // before the deliveries
+	after   []func()               // after the deliveries
 	onEnd   []func(error)          // when it has ended, whichever way
 	then    atomic.Pointer[func()] // what OnEnd was given, or ended
 }
@@ -51,17 +51,17 @@ type Pending struct {
 // ended stands for what OnEnd was given once the post has ended.
 var ended = func() {}
 
-// item is one envelope of a batch, with whom to tell.
+// item is one envelope of a batch, with its recipients.
 type item struct {
 	envelope *envelope.Envelope
 	meta     *channel.Metadata
 	to       []string
 	places   []string // taken in inboxes
 	guests   []string // recipients who are not members
-	alone    bool     // no other batch is on its way when it is delivered
-	posted   bool     // tell listeners of a post; else it is the hub's own or absorbed
+	alone    bool     // no other batch is pending when it is delivered
+	posted   bool     // call listeners for a post; else it is the hub's own or absorbed
 	where    channel.Where
-	shared   *Shared // of a live one, if its dialect has made it
+	shared   *Shared // what its dialect made of a live one, or nil
 	span     *tracing.EnvelopeSpan
 }
 
@@ -104,9 +104,9 @@ func (p *Pending) IDs() []string {
 	return ids
 }
 
-// Each is what Wait said of each of several posted envelopes, in order: its id, or
-// the error, which is its own alone if the envelopes are stored and the delivery of
-// one broke.
+// Each yields what Wait returned for each of several posted envelopes, in order: its id
+// or the error. If the envelopes are stored and the delivery of one failed, only that one
+// has the error.
 func (p *Pending) Each(waited error) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		p := p.result()
@@ -211,9 +211,9 @@ func (p *Pending) Done() <-chan struct{} {
 	return p.done
 }
 
-// OnEnd has then called when Wait would return without waiting, by the goroutine
-// that delivers: it must not wait. It reports false, and calls nothing, if the post
-// has ended already, or its answer is one that Wait has to find.
+// OnEnd calls then when Wait would return without blocking, on the goroutine that
+// delivers: it must not block. It returns false, and never calls then, if the post has
+// ended already or Wait has to find the answer.
 func (p *Pending) OnEnd(then func()) bool {
 	return p.ticket != nil && p.then.CompareAndSwap(nil, &then)
 }
@@ -254,7 +254,7 @@ func (p *Pending) durable(ctx context.Context) (again bool, err error) {
 	return p.err != nil, nil
 }
 
-// escape notes the panic of an envelope's delivery.
+// escape records the panic of an envelope's delivery.
 func (p *Pending) escape(id string, err error) {
 	p.escaped = err
 	for i := range p.all {
@@ -264,7 +264,7 @@ func (p *Pending) escape(id string, err error) {
 	}
 }
 
-// end answers everyone who waits.
+// end wakes everyone who waits.
 func (p *Pending) end() {
 	for _, then := range p.onEnd {
 		then(p.err)

@@ -17,10 +17,10 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// board knows, for every open channel, whose turn it is and what waits in it, so that
-// a summary need not read the channels. It is filled when it is first asked for; from
-// then on each channel that changes is noted, which costs admissions one atomic
-// operation, and looked at again when the board is asked next.
+// board knows, for every open channel, whose turn it is and what it waits for, so that a
+// summary need not read the channels. It is filled at first use. From then on each
+// channel that changes is marked, which costs an admission one atomic operation, and is
+// read again at the next use.
 type board struct {
 	on     atomic.Bool
 	asking sync.Mutex // held while it is brought up to date
@@ -31,7 +31,7 @@ type board struct {
 	byAgent map[string]map[string]struct{} // channels, by whose turn it is
 }
 
-// put replaces what the board knows of a channel; nil: nothing. It is locked.
+// put replaces the entry of a channel; nil removes it. The board is locked.
 func (b *board) put(id string, e *boardEntry) {
 	if old, ok := b.entries[id]; ok && old.agent != "" {
 		if delete(b.byAgent[old.agent], id); len(b.byAgent[old.agent]) == 0 {
@@ -52,7 +52,7 @@ func (b *board) put(id string, e *boardEntry) {
 	b.byAgent[e.agent][id] = struct{}{}
 }
 
-// boardEntry is what the board knows of a channel.
+// boardEntry is the board's entry of a channel.
 type boardEntry struct {
 	agent  string // whose turn it is; empty: nobody's
 	human  bool
@@ -64,11 +64,11 @@ type boardEntry struct {
 	waits  bool // for acks: it is pending
 }
 
-// maxNoted bounds the channels that wait to be looked at. When more change and
-// nobody asks, the board is filled anew the next time.
+// maxNoted bounds the channels that wait to be read. If more change before the next use,
+// the board is filled again.
 const maxNoted = 1 << 16
 
-// note notes that a channel has changed.
+// note records that a channel has changed.
 func (b *board) note(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,16 +83,16 @@ func (b *board) note(id string) {
 	b.changed[id] = struct{}{}
 }
 
-// noteChange notes that a loaded channel has changed.
+// noteChange records that a loaded channel has changed.
 func (h *Hub) noteChange(ch *loadedChannel) {
 	if h.board.on.Load() && !ch.noted.Swap(true) {
 		h.board.note(ch.id)
 	}
 }
 
-// Changed brings the board up to date, and returns the channels that have changed
-// since it was called last. The first call looks at every open channel, and returns
-// none. Concurrent calls wait for each other.
+// Changed brings the board up to date, and returns the channels that have changed since
+// the previous call. The first call reads every open channel, and returns none.
+// Concurrent calls wait for each other.
 func (h *Hub) Changed(ctx context.Context) ([]string, error) {
 	h.board.asking.Lock()
 	defer h.board.asking.Unlock()
@@ -120,7 +120,7 @@ func (h *Hub) fillBoard(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain looks at the channels that have changed.
+// lookAgain reads the channels that have changed.
 func (h *Hub) lookAgain(ctx context.Context) ([]string, error) {
 	b := &h.board
 	b.mu.Lock()
@@ -131,15 +131,15 @@ func (h *Hub) lookAgain(ctx context.Context) ([]string, error) {
 	for id := range changed {
 		ids = append(ids, id)
 		if err := h.lookAt(ctx, id); err != nil {
-			b.on.Store(false) // what was not looked at is not lost
+			b.on.Store(false) // so that the next call reads all again
 			return ids, err
 		}
 	}
 	return ids, nil
 }
 
-// lookAt puts what a channel is into the board. One that was not loaded is not
-// kept in memory for that.
+// lookAt reads a channel into the board. It does not keep a channel in memory that was
+// not loaded.
 func (h *Hub) lookAt(ctx context.Context, id string) error {
 	loaded := h.channels.get(id)
 	if loaded != nil {
@@ -191,7 +191,7 @@ func (h *Hub) boardEntryOf(ch *loadedChannel) (e boardEntry, open bool) {
 	return e, true
 }
 
-// unload removes a channel from the cache if nothing is on its way in it.
+// unload removes a channel from the cache if it has no pending batch.
 func (h *Hub) unload(id string) {
 	ch := h.channels.get(id)
 	if ch == nil || !ch.mu.TryLock() {
@@ -208,7 +208,7 @@ func (h *Hub) unload(id string) {
 // TurnsOf counts the turns that wait for an identity.
 type TurnsOf struct {
 	Waiting int
-	Oldest  time.Time // since when the first of them does
+	Oldest  time.Time // since when the first of them waits
 }
 
 // WaitingTurns counts the turns that wait for an identity, as of the last call of
@@ -225,7 +225,7 @@ func (h *Hub) WaitingTurns(agent string) (t TurnsOf) {
 	return t
 }
 
-// Summary is how many of what there are.
+// Summary has counts of channels, agents, tasks, turns and requests.
 type Summary struct {
 	Pending, Active, Overdue, WaitingForPeople, Quarantined int
 	ByType                                                  map[string]int
@@ -305,8 +305,8 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 }
 
 // turnsByDue lists the channels that are overdue, or in which one of some agents is
-// waited for, by when the turn is due, as of the last call of Changed; ok is false
-// where another list is asked for or nothing is known.
+// expected, by when the turn is due, as of the last call of Changed; ok is false if the
+// options request another list or the board is not filled.
 func (h *Hub) turnsByDue(o ListOptions) (list []listPlace, ok bool) {
 	if o.Sort != ByDue || !o.Overdue && o.WaitingFor == nil {
 		return nil, false
@@ -349,8 +349,8 @@ func (h *Hub) turnsByDue(o ListOptions) (list []listPlace, ok bool) {
 	return list, true
 }
 
-// PeoplesTurns lists the turns that people have to take, the first due first, as of
-// the last call of Changed. Triggers and when they were handed over are not told.
+// PeoplesTurns lists the turns that people are to take, the first due first, as of the
+// last call of Changed. It has neither triggers nor when turns were handed over.
 func (h *Hub) PeoplesTurns() []Expected {
 	now := h.now()
 	h.board.mu.Lock()
@@ -385,15 +385,15 @@ func dueFirst(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// Invitation is an invitation that somebody has not answered.
+// Invitation is an invitation that has not been answered.
 type Invitation struct {
 	Channel *channel.Metadata
 	Agent   string
 	Due     time.Time
 }
 
-// Invitations lists those that wait for one of these agents, the first due first.
-// It looks at a bounded number of channels.
+// Invitations lists those for one of these agents, the first due first. It reads a
+// bounded number of channels.
 func (h *Hub) Invitations(ctx context.Context, agents []string) (list []Invitation, err error) {
 	scanned := 0
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueInvite, "")}

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Brief is a short description of a channel. Reading it changes nothing: in contrast
-// to Turns, it does not count as telling anybody of a turn.
+// Brief is a short description of a channel. Reading it changes nothing: unlike Turns, it
+// does not count as handing over a turn.
 type Brief struct {
 	Meta     *channel.Metadata
 	Position journal.Position // where its history ends
@@ -30,18 +30,18 @@ type Brief struct {
 	expectations []ExpectationState
 }
 
-// Expected is a turn that somebody has to take.
+// Expected is a turn that an agent is to take.
 type Expected struct {
 	Channel string
 	Agent   string
 	Trigger string    // the envelope to answer; empty before anyone has spoken
 	Since   time.Time // since when it is its turn
-	Handed  time.Time // when it was handed what to answer; zero: not yet, as far as this process knows
+	Handed  time.Time // when it received what to answer; zero: not yet, as far as this process knows
 	Due     time.Time // zero: never
 	Overdue bool
 }
 
-// ExpectationState is what is expected of a channel, and who is waited for.
+// ExpectationState is one expectation of a channel, with the participants it waits for.
 type ExpectationState struct {
 	Name        string
 	OnViolation string
@@ -49,8 +49,8 @@ type ExpectationState struct {
 	Waits       []ExpectationWait
 }
 
-// ExpectationWait is a participant who is waited for; the channel as a whole has
-// no agent.
+// ExpectationWait is a participant that an expectation waits for; agent is empty for the
+// channel as a whole.
 type ExpectationWait struct {
 	Agent      string
 	Since, Due time.Time
@@ -163,8 +163,8 @@ func (h *Hub) situationOf(ch *loadedChannel) expect.Situation {
 	return s
 }
 
-// ExpectedOf lists the turns that are an identity's to take, by age of the
-// channel, at most limit of them. Unlike Turns it hands nothing over.
+// ExpectedOf lists the turns that an identity is to take, by age of the channel, at most
+// limit of them. Unlike Turns it hands nothing over.
 func (h *Hub) ExpectedOf(ctx context.Context, agent string, limit int) (turns []Expected, err error) {
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, agent, "")}
 	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {

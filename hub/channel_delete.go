@@ -55,7 +55,7 @@ func (h *Hub) auditDeletion(ctx context.Context, m *channel.Metadata, by *Caller
 	}})
 }
 
-// tellDeleted tells followers and listeners that a channel is gone.
+// tellDeleted ends followers and calls listeners of a channel that is gone.
 func (h *Hub) tellDeleted(m *channel.Metadata) {
 	h.endFollowers(m.ID)
 	ev := ChannelEvent{Channel: m.ID, Kind: "deleted", Metadata: m, At: h.now()}
@@ -114,8 +114,8 @@ func (h *Hub) taskLogs(ctx context.Context, p journal.PartitionName) (logs []jou
 	}
 }
 
-// dropPlaces gives up the ids of tasks that are gone. One that is left after a
-// crash is free too, because its channel is gone.
+// dropPlaces releases the ids of tasks that are gone. If a crash leaves one, it is free
+// too, because its channel is gone.
 func (h *Hub) dropPlaces(ctx context.Context, tasks []journal.LogName) error {
 	defer h.taskCensus.forget()
 	for _, log := range tasks {
@@ -129,9 +129,9 @@ func (h *Hub) dropPlaces(ctx context.Context, tasks []journal.LogName) error {
 // Deleted reports whether an error says that a channel is not there.
 func Deleted(err error) bool { return fault.CodeOf(err) == fault.NotFound }
 
-// dropInHome deletes a channel of a home, which has ended. One record says so and
-// gives up its name and its places in lists; what else its logs hold, which may
-// fit no batch, goes with the logs.
+// dropInHome deletes a channel of a home, which has ended. One record marks it as deleted
+// and releases its name and its places in lists. What else its logs hold may be too much
+// for a batch, and is removed with the logs.
 func (h *Hub) dropInHome(ctx context.Context, m *channel.Metadata) error {
 	ch, err := h.lock(ctx, m.ID)
 	if Deleted(err) {
@@ -148,8 +148,8 @@ func (h *Hub) dropInHome(ctx context.Context, m *channel.Metadata) error {
 	return h.dropChannelLogs(ctx, m.ID)
 }
 
-// recordDeletion stores that a channel is deleted. The channel stays locked until
-// that is durable, so that nobody loads it meanwhile.
+// recordDeletion stores that a channel is deleted. The channel stays locked until that is
+// durable, so that it is not loaded meanwhile.
 func (h *Hub) recordDeletion(ctx context.Context, ch *loadedChannel) error {
 	m := ch.meta
 	home, own := schema.Split(m.ID)
@@ -326,8 +326,8 @@ func (h *Hub) deleteWhole(ctx context.Context, m *channel.Metadata, by *Caller) 
 	return h.finishWhole(ctx, m.ID)
 }
 
-// awaitParts waits until the channels of a home that are being opened are
-// ordered. Whoever opens one after that sees what is durable now.
+// awaitParts waits until the channels of a home that are being opened are ordered. Later
+// openings see what is durable now.
 func (h *Hub) awaitParts(home string) {
 	for _, ch := range h.channels.list() {
 		if HomeOf(ch.id) == home {

@@ -20,8 +20,8 @@ import (
 // everything.
 type EventQuery struct {
 	As      string           // only what this agent may see
-	After   journal.Position // those behind it
-	Before  journal.Position // the last ones in front of it; of After and Before one is given
+	After   journal.Position // those after it
+	Before  journal.Position // the last ones before it; only one of After and Before is given
 	From    uint64           // those from this sequence on, in place of After
 	Types   []string         // only of these types
 	Senders []string         // only of these
@@ -34,8 +34,8 @@ type EventQuery struct {
 // EventPage is a part of a history, oldest first.
 type EventPage struct {
 	Events []*envelope.Envelope
-	// Begin and End are the positions in front of the page and of its end; what was
-	// read and not selected is between them too.
+	// Begin and End are the positions before and at the end of the page. Envelopes that
+	// were read and not selected are between them too.
 	Begin, End journal.Position
 	Head       journal.Position // where the history ends
 	Scanned    int              // how many were read
@@ -191,12 +191,12 @@ func (h *Hub) SequenceOf(ctx context.Context, channelID, envelopeID string) (uin
 	return 0, fault.New(fault.NotFound, "channel '%s' has no envelope '%.100s'", channelID, envelopeID)
 }
 
-// maxFiredSearch is how many audit records of a channel are looked at for those
-// that tell of expectations.
+// maxFiredSearch bounds how many audit records of a channel are searched for those of
+// expectations.
 const maxFiredSearch = 1024
 
-// Fired tells when expectations of a channel fired last, by name and agent: the
-// key is NAME/AGENT, and of the channel as a whole NAME/.
+// Fired returns when the expectations of a channel last fired, by name and agent: the key
+// is NAME/AGENT, and NAME/ for the channel as a whole.
 func (h *Hub) Fired(ctx context.Context, channelID string) (map[string]time.Time, error) {
 	found, n := map[string]time.Time{}, 0
 	log := h.tenant.Channel(channelID).Audit()

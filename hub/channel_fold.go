@@ -159,9 +159,9 @@ func (f *sideFold) finish() {
 // state, or stores it in another form.
 const foldVersion = 3
 
-// savedFold is a channel as it was folded at the end of a batch. It is kept as a
-// snapshot of the journal, so that a channel whose log is long is loaded without
-// reading all of it. It is disposable: nothing is in it that the logs do not say.
+// savedFold is a channel as it was folded at the end of a batch. It is stored as a
+// snapshot, so that a channel with a long log is loaded without reading all of it. It is
+// disposable: the logs have everything in it.
 type savedFold struct {
 	ch      *loadedChannel // whose names are read, and nothing else
 	adapter channel.Adapter
@@ -172,7 +172,7 @@ type savedFold struct {
 	lastID  string
 }
 
-// savedHead is what a snapshot holds in front of the adapter's state.
+// savedHead precedes the adapter's state in a snapshot.
 type savedHead struct {
 	LastID  string       `json:"last_id"`
 	Watch   expect.Watch `json:"watch"`
@@ -180,7 +180,7 @@ type savedHead struct {
 	Marks   marks.Saved  `json:"marks"`
 }
 
-// savedVersion is that of a snapshot which an adapter's codec reads.
+// savedVersion is the version of a snapshot that an adapter's codec can read.
 func savedVersion(c channel.Codec) uint64 { return foldVersion<<32 | uint64(uint32(c.Version)) }
 
 // encode writes the head, with its length in front, and the state.
@@ -270,11 +270,11 @@ type foldSaver struct {
 // saveRequest is a fold to save once what it was folded from is durable.
 type saveRequest struct {
 	savedFold
-	after *Pending // nil: it is
+	after *Pending // nil: it is durable
 }
 
-// saveQueue bounds the folds that wait to be saved. One that finds no room is
-// saved after a later batch.
+// saveQueue bounds the folds that wait to be saved. If there is no room, a fold is saved
+// after a later batch.
 const saveQueue = 16
 
 // saveInterval is how many records are between two snapshots of a channel: a
@@ -363,8 +363,8 @@ func (h *Hub) saveAll(ctx context.Context) {
 	}
 }
 
-// write writes a snapshot once its batch is durable. A batch that failed leaves
-// none, because the fold is gone with it.
+// write writes a snapshot once its batch is durable. If the batch failed, it writes none,
+// because the fold is gone with it.
 func (h *Hub) write(ctx context.Context, r *saveRequest) error {
 	if r.after != nil {
 		select {

@@ -39,16 +39,16 @@ type ListOptions struct {
 	// empty leaves out none.
 	Dialect string
 
-	by *Caller // only those that it may look into; see Access
+	by *Caller // only those that it may see; see Access
 }
 
 // ChannelSort is the order of a list of channels.
 type ChannelSort uint8
 
-// Orders. The last two list channels that have not ended: by when something was
-// last said, to the minute, and by when something expected of them is due. Those
-// that are overdue or wait for somebody are listed by when the turn is due, also
-// after that was noted, and those that are never due last.
+// Orders. ByActivity and ByDue list channels that have not ended: by when something was
+// last said, to the minute, and by when something expected is due. Channels that are
+// overdue or wait for an agent are listed by when the turn is due, also after it was
+// reported; those that are never due come last.
 const (
 	ByAge ChannelSort = iota
 	ByActivity
@@ -61,8 +61,8 @@ type ListedChannel struct {
 	Place string
 }
 
-// Channels lists channels by age, ended ones too. Next goes on after the last,
-// and is empty at the end.
+// Channels lists channels by age, including ended ones. Next continues after the last, and
+// is empty at the end.
 func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Metadata, next string, err error) {
 	o.Sort = ByAge
 	for {
@@ -80,8 +80,8 @@ func (h *Hub) Channels(ctx context.Context, o ListOptions) (list []*channel.Meta
 	}
 }
 
-// ChannelPage lists channels in an order. A page looks at a bounded number of
-// channels: of a narrow selection it may be short, and Next goes on.
+// ChannelPage lists channels in an order. It reads a bounded number of channels: with
+// narrow filters a page may be short, and Next continues.
 func (h *Hub) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChannel, next string, err error) {
 	if o.Limit <= 0 {
 		o.Limit = 50
@@ -108,9 +108,9 @@ func (h *Hub) ChannelPage(ctx context.Context, o ListOptions) (list []ListedChan
 	return list, last, nil
 }
 
-// eachListed visits the channels among which a list selects, and says which are
-// selected, until visit returns false or maxScanned were looked at; ended says that
-// there are no more.
+// eachListed calls visit with the channels that a list selects from and whether each is
+// selected, until visit returns false or maxScanned were read; ended says that there are
+// no more.
 func (h *Hub) eachListed(ctx context.Context, o ListOptions, visit func(found ListedChannel, selected bool) bool) (ended bool, err error) {
 	scanned := 0
 	for at, err := range h.listed(ctx, o) {
@@ -141,13 +141,12 @@ func (h *Hub) eachListed(ctx context.Context, o ListOptions, visit func(found Li
 // Total is how many entries a list selects in all, whatever the page.
 type Total = schema.Total
 
-// HeaderTotal names the header in which a dialect whose lists are bare arrays tells a
-// Total.
+// HeaderTotal is the header with a Total, for dialects whose lists are bare arrays.
 const HeaderTotal = "Parley-Total"
 
-// ChannelTotal counts the channels that the caller may look into and that a list
-// selects. Those that have not ended are counted already; of a narrower selection at
-// most schema.MaxCounted are counted, and a bounded number is looked at.
+// ChannelTotal counts the channels that the caller may see and that a list selects. Those
+// that have not ended are counted by type already; for narrower filters at most
+// schema.MaxCounted are counted, of a bounded number that is read.
 func (a Access) ChannelTotal(ctx context.Context, o ListOptions) (t Total, err error) {
 	if a.by.seesAll() && o.allOpen() {
 		open, err := a.hub.openChannels(ctx)
@@ -176,8 +175,8 @@ func (o *ListOptions) allOpen() bool {
 // listPlace is a channel and its place in a list.
 type listPlace struct{ id, place string }
 
-// listed yields the channels among which a list selects. Whose turn is due when is
-// read off the board: the index forgets a deadline that has passed.
+// listed yields the channels that a list selects from. The due times of turns are read
+// from the board, because the index drops a deadline that has passed.
 func (h *Hub) listed(ctx context.Context, o ListOptions) iter.Seq2[listPlace, error] {
 	if turns, ok := h.turnsByDue(o); ok {
 		return func(yield func(listPlace, error) bool) {
@@ -390,8 +389,8 @@ func mergeLists(scans []iter.Seq2[journal.IndexEntry, error], newest bool) iter.
 // versions kept open channels in both.
 type openAndEnded struct{ open, ended []byte }
 
-// scanOpenAndEnded reads both parts as one list by age. A channel goes from the first to
-// the second and never back: what was not open when a piece of the first was read is
+// scanOpenAndEnded reads both parts as one list by age. A channel moves from the first to
+// the second and never back: one that was not open when a piece of the first was read is
 // found in the same piece of the second, which is read later.
 func (h *Hub) scanOpenAndEnded(ctx context.Context, in openAndEnded, after string, newest bool) iter.Seq2[journal.IndexEntry, error] {
 	open := schema.ListScan(in.open, after, newest)

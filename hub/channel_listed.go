@@ -17,10 +17,10 @@ func (b *batch) lists() bool {
 	return folds || b.meta.MembersOf != ""
 }
 
-// list keeps the lists of channels up to date: where the members are folded, those
-// who join and leave; where they are another channel's, those who spoke or were
-// addressed, for that channel may have thousands. The end of the channel moves it
-// from the lists of open ones to those of ended ones.
+// list updates the lists of channels: if the members are folded, for those who join and
+// leave; if they are another channel's, which may have thousands, for those who spoke or
+// were addressed. The end of the channel moves it from the lists of open channels to those
+// of ended ones.
 func (b *batch) list() {
 	listed := b.currentMarks().Listed
 	if !b.lists() && len(listed) == 0 {
@@ -63,7 +63,8 @@ func (b *batch) list() {
 	}
 }
 
-// unlisted is who spoke in the batch or is addressed by it, and is not listed.
+// unlisted returns the agents that speak in the batch or are addressed by it, and are not
+// listed.
 func (b *batch) unlisted(listed []string) (agents []string) {
 	add := func(agent string) {
 		if _, known := slices.BinarySearch(listed, agent); known || agent == "" || slices.Contains(agents, agent) {
@@ -89,12 +90,12 @@ func (b *batch) unlisted(listed []string) (agents []string) {
 	return agents
 }
 
-// fewMembers is up to how many members it is cheaper to look each up than to go
-// through all of them.
+// fewMembers is the number of members up to which looking each up is cheaper than reading
+// the whole list.
 const fewMembers = 16
 
-// difference is who must be added to a sorted list, and removed, so that it is
-// that of the members.
+// difference returns the agents to add to a sorted list, and to remove, so that it equals
+// the members.
 func difference(listed []string, in channel.Members) (joined, left []string) {
 	if len(listed) == in.Count() && len(listed) <= fewMembers && !slices.ContainsFunc(listed, func(agent string) bool { return !in.Has(agent) }) {
 		return nil, nil
@@ -118,8 +119,7 @@ func difference(listed []string, in channel.Members) (joined, left []string) {
 	return joined, left
 }
 
-// noteActivity moves the channel's place among those that something was said in,
-// once a minute at most.
+// noteActivity moves the channel in the list by activity, at most once a minute.
 func (b *batch) noteActivity() {
 	if len(b.history) == 0 || b.meta.State.Terminal() {
 		return
@@ -182,10 +182,10 @@ func (b *batch) watchFrom(m *channel.Metadata) error {
 	return nil
 }
 
-// writeSchedule writes where a channel is in the lists by time, if the batch is the
-// first to tell that: in the first side record, or in the record of the creation if
-// the channel needs no side log yet. The first batch that writes to the side log takes
-// it over from there, behind the records whose numbers may be known already.
+// writeSchedule writes the channel's entries in the lists by time, if the batch is the
+// first that has them: in the first side record, or in the record of the creation if the
+// channel has no side log yet. The first batch that writes to the side log moves them
+// there, after records whose numbers may be known already.
 func (b *batch) writeSchedule() {
 	at, told := &b.watch, &b.ch.watch
 	switch {

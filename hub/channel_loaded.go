@@ -26,9 +26,9 @@ type loadedChannel struct {
 	id   string
 	logs schema.ChannelLogs
 	mu   sync.Mutex
-	gone bool // no longer in the cache: look the channel up once more
-	// noted says that the board looks at it again. It is placed here to use padding:
-	// hubs hold many channels.
+	gone bool // no longer in the cache: look it up again
+	// noted says that the board must read it again. It is placed here to use padding: hubs
+	// hold many channels.
 	noted atomic.Bool
 
 	adapter  channel.Adapter // nil: none is loaded for its manifest
@@ -38,12 +38,12 @@ type loadedChannel struct {
 	heads    heads
 	lastID   string
 	term     uint64
-	last     *Pending // the last ordered; nil once nothing is on its way
+	last     *Pending // the last ordered; nil: none is pending
 	touched  expect.Instant
 	seats    reader.Seats
 	extras   *extras
-	nextSave uint64                   // at how many records its fold is saved next
-	durable  atomic.Pointer[snapshot] // nil: its creation is on its way
+	nextSave uint64                   // how many records it has when its fold is saved next
+	durable  atomic.Pointer[snapshot] // nil: its creation is not durable yet
 	lives    atomic.Pointer[liveQueue]
 }
 
@@ -216,8 +216,8 @@ func errNoChannel(id string) error {
 	return fault.New(fault.NotFound, "channel not found: '%s'", id).Because(fault.NoChannel)
 }
 
-// loadOpen is load, unless the channel's home is being deleted. Whoever deletes it
-// waits for the channels that were in the cache before.
+// loadOpen is load, unless the channel's home is being deleted. The deletion waits for
+// channels that were in the cache before.
 func (h *Hub) loadOpen(ctx context.Context, ch *loadedChannel) error {
 	if h.homes.closed(ch.id) {
 		return errNoChannel(ch.id)

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Log reads a channel's history from one sequence to another, both included; 0
-// is open. No visibility rule is applied: it is the whole log.
+// Log reads a channel's history from one sequence to another, both included; 0 means no
+// bound. It returns the whole log, without visibility rules.
 func (h *Hub) Log(ctx context.Context, channelID string, from, to uint64) iter.Seq2[*envelope.Envelope, error] {
 	log := h.tenant.Channel(channelID).History()
 	return func(yield func(*envelope.Envelope, error) bool) {
@@ -67,14 +67,14 @@ func (h *Hub) AnswerTo(ctx context.Context, channelID, sender, cause string) (*e
 	return h.envelopeAt(ctx, channelID, schema.DecodeUint(page.Entries[0].Value))
 }
 
-// Turn is a turn that an identity has to take.
+// Turn is a turn that an identity is to take.
 type Turn struct {
 	Channel    string
 	Trigger    string // the envelope to answer; empty before anyone has spoken
 	ExpectedAt time.Time
 }
 
-// Turns lists the turns that are an identity's to take, by age of the channel.
+// Turns lists the turns that an identity is to take, by age of the channel.
 func (h *Hub) Turns(ctx context.Context, agent string) ([]Turn, error) {
 	var turns []Turn
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, agent, "")}
@@ -131,8 +131,7 @@ func (h *Hub) Expected(ctx context.Context, channelID string) (turn channel.Turn
 	return r.turn, r.ok, err
 }
 
-// Channel returns a channel's metadata, as durable as it says. A channel that
-// is not folded stays so.
+// Channel returns a channel's metadata once it is durable. It does not fold a channel.
 func (h *Hub) Channel(ctx context.Context, id string) (*channel.Metadata, error) {
 	if h.channels.get(id) != nil {
 		return answer(ctx, h, id, func(ch *loadedChannel) (*channel.Metadata, error) { return ch.meta, nil })

@@ -11,9 +11,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// snapshot is a channel as it was when one of its batches had become durable.
-// Readers ask it without the channel's lock and without waiting for a later
-// batch. It is immutable.
+// snapshot is a channel as it was when one of its batches became durable. Readers use it
+// without the channel's lock and without waiting for a later batch. It is immutable.
 type snapshot struct {
 	meta    *channel.Metadata
 	adapter channel.Adapter // nil: none is loaded
@@ -21,15 +20,14 @@ type snapshot struct {
 	history uint64          // the last sequence that it is folded from
 }
 
-// snapshots wakes those who wait for a channel's snapshot to include a
-// sequence.
+// snapshots wakes readers that wait for a channel's snapshot to include a sequence.
 type snapshots struct {
 	waiting atomic.Int32 // how many wait; at 0 there is nothing to look for
 	mu      sync.Mutex
 	moved   map[string]chan struct{} // by channel: closed when its snapshot moves
 }
 
-// next returns what is closed when a channel's snapshot moves.
+// next returns a channel that is closed when a snapshot moves.
 func (s *snapshots) next(id string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +93,7 @@ func (h *Hub) snapshot(ctx context.Context, id string, seq uint64) (*snapshot, e
 		if s, err = h.loadSnapshot(ctx, id); err != nil || s.serves(seq) {
 			return s, err // it moved just before
 		}
-		// The batch is durable, and its delivery is about to say so.
+		// The batch is durable, and its delivery will update the snapshot.
 		select {
 		case <-moved:
 		case <-ctx.Done():
@@ -138,8 +136,7 @@ func (h *Hub) loadSnapshot(ctx context.Context, id string) (*snapshot, error) {
 	return s, nil
 }
 
-// dialectOf is the one dialect whose clients see an adapter's channels; empty is
-// every one.
+// dialectOf returns the only dialect whose clients see an adapter's channels; empty: all.
 func dialectOf(a channel.Adapter) string {
 	if only, ok := a.(channel.DialectOnly); ok {
 		return only.Dialect()
@@ -180,8 +177,7 @@ func (h *Hub) Sight(ctx context.Context, channelID string, agents []string) (fun
 	}, nil
 }
 
-// recipients asks the adapter whom to notify of the envelope that the batch
-// ends with.
+// recipients returns whom the adapter notifies of the last envelope of the batch.
 func (b *batch) recipients(e *envelope.Envelope) ([]string, error) {
 	// The channel that the members come from is usually in memory, and reading it
 	// takes little time, so this does not end when ctx does.

@@ -27,7 +27,7 @@ type delivery struct {
 	limit  int
 	room   chan struct{} // closed and replaced when there is room again
 	closed bool
-	ended  bool // nothing that is pushed now will be delivered
+	ended  bool // nothing pushed from now on is delivered
 }
 
 func (d *delivery) init(limit int) {
@@ -115,7 +115,7 @@ func (d *delivery) head() (*Pending, bool) {
 	return d.queue[0], true
 }
 
-// take removes the oldest batch if its fate is known.
+// take removes the oldest batch if it is stored or has failed.
 func (d *delivery) take() *Pending {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,8 +169,8 @@ func (h *Hub) deliverReady() {
 	}
 }
 
-// finish ends one batch: it delivers the envelopes, tells the listeners and then
-// answers the sender. If the batch was not stored, its channel is loaded again.
+// finish ends one batch: it delivers the envelopes, calls the listeners and then answers
+// the sender. If the batch was not stored, its channel is loaded again.
 func (h *Hub) finish(p *Pending) {
 	if p.barrier != nil {
 		p.barrier()
@@ -211,8 +211,8 @@ func (h *Hub) finish(p *Pending) {
 		}
 	}
 	if alone {
-		// Those who write it to its recipients run before the sender is answered.
-		// It only shortens their way; nothing depends on it.
+		// Writers to the recipients run before the sender is answered. This only shortens
+		// the time of delivery; nothing depends on it.
 		runtime.Gosched()
 	}
 	for _, then := range p.after {
@@ -259,7 +259,7 @@ func (h *Hub) tryDispatch(ch *loadedChannel, it *item) (err error) {
 	return nil
 }
 
-// dispatch delivers one durable envelope and tells listeners of it.
+// dispatch delivers one durable envelope and calls the listeners.
 func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 	e := it.envelope
 	sender := h.registry.ByID(e.Sender)
@@ -313,8 +313,8 @@ func (h *Hub) recipients(it *item) []string {
 	return append(it.to[:len(it.to):len(it.to)], h.arbiter().ResolveUnknown(it.envelope, unknown)...)
 }
 
-// deliverTo hands an envelope to one recipient, for whom a place may have been
-// reserved. A recipient that is not connected or refuses it is not a failure.
+// deliverTo delivers an envelope to one recipient, for which a place may have been
+// reserved. It is not an error if the recipient is not connected or refuses it.
 func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender *registry.Member, id string, shared *Shared, reserved bool) error {
 	m := h.registry.ByID(id)
 	if m == nil {

@@ -34,7 +34,7 @@ type (
 // NewInbox makes an inbox that holds at most limit notices; 0 is 4,096.
 func NewInbox(limit int) *Inbox { return reader.NewInbox(limit) }
 
-// Bind makes an endpoint the one where an identity reads, as AG2's clients do.
+// Bind sets the endpoint at which an identity reads, as AG2's clients do.
 func (h *Hub) Bind(agent string, at Endpoint) error {
 	_, _, err := h.bind(agent, at, Attachment{}, nil)
 	return err
@@ -87,8 +87,8 @@ func (h *Hub) bind(agent string, at Endpoint, a Attachment, r *reader.Replay) (*
 	return m, b, nil
 }
 
-// Unbind ends what an endpoint is bound to; identities bound elsewhere since
-// stay.
+// Unbind ends the bindings of an endpoint; identities that are bound elsewhere since then
+// are not affected.
 func (h *Hub) Unbind(at Endpoint, agents ...string) {
 	for _, id := range agents {
 		m := h.registry.ByID(id)
@@ -126,8 +126,8 @@ func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) erro
 	return h.AckReader(ctx, agent, "", channelID, envelopeID)
 }
 
-// AckReader moves the cursor of one of an identity's readers. What any reader has
-// acked takes no place in the identity's inbox any more.
+// AckReader moves the cursor of one of an identity's readers. What any reader has acked no
+// longer takes a place in the identity's inbox.
 func (h *Hub) AckReader(ctx context.Context, agent, reader, channelID, envelopeID string) error {
 	if err := checkReader(reader); err != nil {
 		return err
@@ -210,8 +210,8 @@ type ReadUpTo struct {
 	Envelope string // the last one acknowledged; empty: none yet
 }
 
-// ReadersOf lists how far each reader of an identity is in a channel. The unnamed
-// one is always there, and first.
+// ReadersOf lists the cursor of each reader of an identity in a channel. The unnamed one
+// is always first.
 func (h *Hub) ReadersOf(ctx context.Context, agent, channelID string) ([]ReadUpTo, error) {
 	own := h.tenant.Channel(channelID).Cursor(agent, "")
 	page, err := h.journal.Values(ctx, own.Partition, journal.ValuesOptions{
@@ -243,7 +243,7 @@ func (h *Hub) Nack(agent, channelID, envelopeID, reason string) {
 	h.log.Info("envelope nacked", "agent_id", agent, "channel_id", channelID, "envelope_id", envelopeID, "reason", reason)
 }
 
-// ackWaits are those who wait for an identity's first ack in a channel.
+// ackWaits has the calls that wait for an identity's first ack in a channel.
 type ackWaits struct {
 	mu      sync.Mutex
 	waiting map[ackKey]*ackWait

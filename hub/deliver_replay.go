@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// replayAll sends an identity what it has not acked, channel by channel, the
-// oldest first. Channels that have ended are not replayed.
+// replayAll sends an identity what it has not acked, channel by channel, the oldest first.
+// Ended channels are not replayed.
 func (h *Hub) replayAll(ctx context.Context, m *registry.Member, b *reader.Bond, r *reader.Replay, since string) error {
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, m.ID, "")}
 	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
@@ -56,8 +56,8 @@ type readerGone struct{ error }
 
 func (g *readerGone) Unwrap() error { return g.error }
 
-// replayChannel sends what follows the cursor, and since if that is later, and
-// returns the last sequence that it read.
+// replayChannel sends what follows the cursor, or since if that is later, and returns the
+// last sequence that it read.
 func (h *Hub) replayChannel(ctx context.Context, m *registry.Member, b *reader.Bond, meta *channel.Metadata, since string) (uint64, error) {
 	a := h.adapterOf(meta.Manifest.Key())
 	only := dialectOf(a)
@@ -124,8 +124,8 @@ func (h *Hub) noteReplayed(ctx context.Context, meta *channel.Metadata, agent st
 	return nil
 }
 
-// replays reports whether an envelope belongs into an identity's replay: what
-// others said to it, without the answers to invitations, which nobody is told.
+// replays reports whether an envelope is replayed to an identity: those of others to it,
+// without answers to invitations, which are not delivered.
 func (h *Hub) replays(ctx context.Context, s *snapshot, e *envelope.Envelope, agent string) (bool, error) {
 	if e.Sender == agent || h.outlived(e) {
 		return false, nil
@@ -180,8 +180,8 @@ func (h *Hub) envelopeAt(ctx context.Context, channelID string, seq uint64) (*en
 	return schema.DecodeEnvelope(page.Entries[0])
 }
 
-// unhide shows a participant the channel again once it has spoken. Live
-// deliveries stay held back until the replay of what it missed has begun.
+// unhide ends the hiding of a participant that has spoken. Live deliveries to it start
+// only when the replay of what it missed has begun.
 func (b *batch) unhide(e *envelope.Envelope) error {
 	m := b.currentMarks()
 	if !m.Hides(e.Sender) {

@@ -19,8 +19,7 @@ const typeRemoved = envelope.TypeRemoved
 // action is what a handler does, in the batch that writes down the violation.
 type action func(b *batch, v Violation) error
 
-// actions are the built-in handlers by name. The names warn, notify and
-// notify_channel do the same.
+// actions are the built-in handlers by name; warn, notify and notify_channel are the same.
 var actions = map[string]action{
 	"audit":          func(*batch, Violation) error { return nil },
 	"notify_channel": (*batch).notify,
@@ -86,7 +85,7 @@ func (b *batch) hide(v Violation) error {
 	return nil
 }
 
-// remove bars the violators from the channel for good, and says so.
+// remove bars the violators from the channel permanently, and writes that to it.
 func (b *batch) remove(v Violation) error {
 	for _, agent := range v.Violators {
 		m := b.currentMarks()
@@ -109,8 +108,8 @@ func (b *batch) remove(v Violation) error {
 	return nil
 }
 
-// Evaluator judges the expectations of a name that the hub does not know, or
-// in its place. It changes nothing, and is called with the channel locked.
+// Evaluator evaluates expectations with a name that the hub does not know, or replaces a
+// built-in one. It must not change anything, and is called with the channel locked.
 type Evaluator interface {
 	Evaluate(x channel.Expectation, c Case) Verdict
 }
@@ -133,14 +132,14 @@ type Verdict struct {
 	Next time.Time
 }
 
-// Handler acts on violations under a name that the hub does not know, or in its
-// place. It is called once for each violation, after the record of the violation is
-// durable. Its result changes nothing. It may call the hub.
+// Handler handles violations under a name that the hub does not know, or replaces a
+// built-in one. It is called once for each violation, after its record is durable. Its
+// result is ignored. It may call the hub.
 type Handler interface {
 	Handle(ctx context.Context, h *Hub, channelID string, v Violation) error
 }
 
-// violatedCustom asks a custom evaluator. If it panics, nothing is violated.
+// violatedCustom calls a custom evaluator. If it panics, nothing is violated.
 func (b *batch) violatedCustom(ctx context.Context, r *rule, now time.Time) (v Violation, ok bool) {
 	var verdict Verdict
 	b.hub.hooks.isolated(func() {

@@ -27,8 +27,8 @@ const (
 	bulkBytes   = journal.MaxBatchBytes / 4
 )
 
-// checkExpectations checks one channel and acts on what is due in one batch, which
-// also sets the next check. Again is true if more is due at once.
+// checkExpectations checks one channel and handles what is due in one batch, which also
+// sets the next check. Again is true if more is due at once.
 func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now time.Time) (l checked, again bool, err error) {
 	var basis *Pending
 	for {
@@ -38,7 +38,7 @@ func (h *Hub) checkExpectations(ctx context.Context, id string, due []byte, now 
 		basis = nil
 		l.pending, err = h.writeBatch(ctx, id, func(b *batch) error {
 			if b.state == nil && !b.meta.State.Terminal() {
-				return errNothing // it cannot be judged, and stays due
+				return errNothing // it cannot be checked, and stays due
 			}
 			if basis = b.unseen(); basis != nil {
 				return errNothing
@@ -70,7 +70,7 @@ func (b *batch) unseen() *Pending {
 	return nil
 }
 
-// judge fires what is due, in the order of the list. An end ends the judging.
+// judge fires what is due, in the order of the list. The end of the channel ends it.
 func (b *batch) judge(ctx context.Context, now time.Time) error {
 	if b.meta.State.Terminal() || b.watch.plan == nil {
 		return nil
@@ -145,7 +145,7 @@ func (b *batch) violated(ctx context.Context, r *rule, now time.Time) (Violation
 	return Violation{Expectation: r.Expectation, Violators: violators, Detail: r.Detail(violators, at-since)}, true
 }
 
-// fire writes down that an expectation was violated, and then acts on it.
+// fire records that an expectation was violated, and then calls its action.
 func (b *batch) fire(r *rule, agent string, v Violation) error {
 	violators := v.Violators
 	if violators == nil {

@@ -27,14 +27,14 @@ type Event struct {
 type FollowOptions struct {
 	As    string           // whose view; empty sees everything
 	After journal.Position // zero: from the start
-	// FromNow starts behind what is durable, whatever After says.
+	// FromNow starts after what is durable, and ignores After.
 	FromNow bool
 	Queue   int // events kept before falling back to the journal; 0: 256
 	Bytes   int // their payloads' bytes; 0: 8 MiB
-	// Strict ends a follower with slow_reader that falls a queue behind after it
-	// has once caught up, or that would lose a live event: a long replay alone is
-	// not slowness. Otherwise a follower that is behind reads the journal, and
-	// live events are dropped when the queue is full, and counted.
+	// Strict ends a follower with slow_reader if it falls a queue behind after it has once
+	// caught up, or if it would lose a live event: a long replay alone is not slowness.
+	// Otherwise a follower that is behind reads the journal, and live events are dropped
+	// and counted when the queue is full.
 	Strict bool
 }
 
@@ -139,8 +139,8 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// TryNext returns the next event if there is one. Otherwise it returns what is
-// closed when there may be.
+// TryNext returns the next event if there is one, and otherwise a channel that is closed
+// when there may be one.
 func (f *Follower) TryNext(ctx context.Context) (Event, <-chan struct{}, error) {
 	for {
 		ev, wake, err := f.next(ctx)
@@ -149,7 +149,7 @@ func (f *Follower) TryNext(ctx context.Context) (Event, <-chan struct{}, error) 
 		}
 		sees, err := f.sees(ctx, ev.Envelope)
 		if err != nil {
-			f.sub.close(err) // the event is taken; going on would leave it out
+			f.sub.close(err) // the event is taken; continuing would skip it
 			return Event{}, nil, err
 		}
 		if sees {

@@ -54,7 +54,7 @@ type WideFollower struct {
 	shown   int            // how many of events were handed out
 	page    []*feed.Commit // room for a page of commits
 	at      []feed.Place   // in each shard, before the first commit not yet unpacked
-	gap     error          // where it was to begin there is nothing
+	gap     error          // why the position to begin at does not exist
 	closed  chan struct{}
 	once    sync.Once
 }
@@ -129,8 +129,8 @@ func (f *WideFollower) wait(ctx context.Context, wake <-chan struct{}) error {
 	}
 }
 
-// TryNext returns the next event if there is one. Otherwise it returns what is
-// closed when there may be.
+// TryNext returns the next event if there is one, and otherwise a channel that is closed
+// when there may be one.
 func (f *WideFollower) TryNext(ctx context.Context) (WideEvent, <-chan struct{}, error) {
 	for len(f.events) == 0 {
 		if len(f.commits) == 0 {
@@ -154,8 +154,8 @@ func (f *WideFollower) shift() WideEvent {
 	return ev
 }
 
-// fetch takes the commits that come next in every shard. If there are none, it
-// returns what is closed when there may be.
+// fetch takes the next commits of every shard. If there are none, it returns a channel
+// that is closed when there may be some.
 func (f *WideFollower) fetch(ctx context.Context) (wake <-chan struct{}, err error) {
 	select {
 	case <-f.closed:
@@ -243,8 +243,8 @@ func (f *WideFollower) reached(until []feed.Place) bool {
 	return true
 }
 
-// gapAt refuses a place that was not there at a position that Now returned: a
-// reader that does not wait would otherwise be told that nothing happened.
+// gapAt refuses a position that did not exist when Now returned: a reader that does not
+// wait would otherwise see no events and no error.
 func (f *WideFollower) gapAt(until []feed.Place) error {
 	for i := range until {
 		switch {
@@ -286,8 +286,8 @@ func (h *Hub) wideError(ctx context.Context, err error) error {
 	return &WideGap{Head: head, Reason: gap.Reason.String()}
 }
 
-// unpack turns the i-th commit into the events that the follower may see. Each
-// event resumes within the commit, but the last, which resumes after it.
+// unpack turns the i-th commit into the events that the follower may see. Each event but
+// the last resumes within the commit; the last resumes after it.
 func (f *WideFollower) unpack(ctx context.Context, i int) error {
 	shard, commit := f.commits[i].shard, f.commits[i].commit
 	if commit.Err != nil {

@@ -21,7 +21,7 @@ type Health struct {
 	ActiveChannels       int64  `json:"active_channels"` // not ended, and governed by an adapter that is loaded
 	RegisteredAgents     int    `json:"registered_agents"`
 	PendingInboxTotal    int64  `json:"pending_inbox_total"`
-	MaxPendingInboxDepth *int64 `json:"max_pending_inbox_depth"` // null until anyone was told anything
+	MaxPendingInboxDepth *int64 `json:"max_pending_inbox_depth"` // null: nothing was delivered yet
 	RegisteredListeners  int    `json:"registered_listeners"`    // the audit is one
 	AdaptersLoaded       int    `json:"adapters_loaded"`
 	AuditLogBytes        int64  `json:"audit_log_bytes"`     // written by this process
@@ -61,8 +61,8 @@ func (h *Hub) Health(ctx context.Context) (Health, error) {
 	return s, nil
 }
 
-// census counts the channels that have not ended. What was there when the hub
-// opened is counted when it is first asked for: opening reads none of it.
+// census counts the channels that have not ended. Those that existed when the hub opened
+// are counted at first use: opening reads none of them.
 type census struct {
 	mu      sync.Mutex
 	known   bool
@@ -101,7 +101,7 @@ func (c *census) read() (open map[channel.Key]int64, changes int64, known bool) 
 	return open, c.changes, c.known
 }
 
-// settle keeps what was counted, if nothing changed while it was.
+// settle keeps a count, if nothing changed meanwhile.
 func (c *census) settle(found map[channel.Key]int64, changes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

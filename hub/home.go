@@ -14,9 +14,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Home is a place that channels share: an HPD session with its branches, an AGH
-// workspace with its rooms. Its channels lie in one partition of the journal, so
-// that one batch may touch several of them.
+// Home is a place that channels share: an HPD session with its branches, an AGH workspace
+// with its rooms. Its channels are in one partition of the journal, so that one batch may
+// change several of them.
 type Home struct {
 	ID        string
 	Kind      string // the dialect that made it
@@ -26,7 +26,7 @@ type Home struct {
 
 const maxHomeKind = 32
 
-// errDeleting is why a home is not found though its name is still taken.
+// errDeleting says why a home is not found although its name is still taken.
 var errDeleting = errors.New("is being deleted")
 
 // Home finds the home of a kind with a name, or makes it.
@@ -198,7 +198,7 @@ func (h *Hub) HomeByID(ctx context.Context, id string) (Home, error) {
 	return home, err
 }
 
-// HomeOf is the home that a channel lies in; empty: it has a place of its own.
+// HomeOf returns the home of a channel; empty: it has none.
 func HomeOf(channelID string) string {
 	home, _ := schema.Split(channelID)
 	return home
@@ -241,8 +241,8 @@ func (h *Hub) DeleteHome(ctx context.Context, homeID string, by *Caller) error {
 	return h.finishHome(ctx, homeID)
 }
 
-// beginDeletion stores that a home is deleted. From before that is ordered, none
-// of its channels is loaded or opened.
+// beginDeletion stores that a home is deleted. Even before that is ordered, none of its
+// channels can be loaded or opened.
 func (h *Hub) beginDeletion(ctx context.Context, home Home, by *Caller) error {
 	f := fields{"home_id": home.ID, "home_kind": home.Kind, "home_name": home.Name}
 	by.describe(f)
@@ -266,8 +266,7 @@ func (h *Hub) beginDeletion(ctx context.Context, home Home, by *Caller) error {
 	return err
 }
 
-// unloadHome lets nobody into a home's channels any more, and waits for those who
-// are in one.
+// unloadHome bars all calls from a home's channels, and waits for those in progress.
 func (h *Hub) unloadHome(id string) {
 	h.homes.close(id)
 	for _, ch := range h.channels.list() {
@@ -283,8 +282,7 @@ func (h *Hub) unloadHome(id string) {
 	}
 }
 
-// finishHome drops what a deleted home holds, and then what says that there was
-// one.
+// finishHome removes the contents of a deleted home, and then the home's record.
 func (h *Hub) finishHome(ctx context.Context, id string) error {
 	h.unloadHome(id) // also after a restart
 	h.leaveHome(id)
@@ -306,7 +304,7 @@ func (h *Hub) finishHome(ctx context.Context, id string) error {
 	if err := h.drop(ctx, h.tenant.HomeLog(id)); err != nil {
 		return err
 	}
-	h.homes.reopen(id) // ids are never used again, so that nothing can be loaded
+	h.homes.reopen(id) // ids are never reused, so nothing can be loaded
 	return nil
 }
 
@@ -331,7 +329,7 @@ type closing struct {
 	ids map[string]bool // guarded by the lock of homes
 }
 
-// close keeps everyone out of a home.
+// close bars all calls from a home.
 func (k *homes) close(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -345,7 +343,7 @@ func (k *homes) close(id string) {
 	}
 }
 
-// reopen lets everyone in again.
+// reopen admits calls again.
 func (k *homes) reopen(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

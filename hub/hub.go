@@ -1,7 +1,6 @@
-// Package hub is where conversations happen: it knows who is registered, opens
-// channels, admits envelopes, folds them through the channel's adapter, makes
-// them durable and delivers them. It is the only writer of the journal, and it
-// never sees a dialect's bytes.
+// Package hub is the core: it registers identities, opens channels, admits envelopes,
+// folds them through the channel's adapter, makes them durable and delivers them. It is
+// the only writer of the journal, and it never handles a dialect's bytes.
 //
 // Runnable examples: example_test.go; in a program of one's own, docs/go.md.
 package hub
@@ -143,10 +142,9 @@ func Open(ctx context.Context, j journal.Engine, o Options) (*Hub, error) {
 	return h, nil
 }
 
-// Close stops admitting, waits until everything ordered has been answered, and
-// leaves no goroutine behind. It gives up after Options.CloseWithin on an adapter
-// or listener that does not return: what was acknowledged is durable already.
-// Closing again waits for the first.
+// Close stops admitting, waits until everything ordered is answered, and leaves no
+// goroutine behind. After Options.CloseWithin it abandons an adapter or listener that does
+// not return: what was acknowledged is durable already. A second call waits for the first.
 func (h *Hub) Close() {
 	h.once.Do(func() {
 		go func() { defer close(h.closed); h.shut() }()

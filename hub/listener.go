@@ -17,10 +17,9 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// Listener is told what happened, after the fact and once it is durable, in
-// order for each channel. It is called on the hub's delivery path: it must return
-// soon, and it cannot stop anything. Embed NoopListener to implement only some
-// methods.
+// Listener is called with what happened once it is durable, in order for each channel. It
+// runs on the hub's delivery path: it must return soon, and it cannot prevent anything.
+// Embed NoopListener to implement only some methods.
 type Listener interface {
 	EnvelopePosted(e *envelope.Envelope, m *channel.Metadata)
 	EnvelopeRejected(e *envelope.Envelope, err error)
@@ -41,7 +40,7 @@ type ChannelEvent struct {
 	Kind     string
 	Metadata *channel.Metadata
 	Reason   string
-	Agent    string // whom it concerns, if not all
+	Agent    string // the agent it concerns; empty: all
 	At       time.Time
 }
 
@@ -212,8 +211,8 @@ func (h *Hub) syncedSpans(items []item) {
 	}
 }
 
-// noteTurn gives an envelope's span the turn that the envelope takes, if it takes
-// one: somebody's turn is over when the adapter expects something else.
+// noteTurn adds to an envelope's span the turn that the envelope takes, if any: a turn is
+// over when the adapter expects something else.
 func (b *batch) noteTurn(span *tracing.EnvelopeSpan, before channel.State, e *envelope.Envelope) {
 	turn, ok := b.ch.adapter.Expected(b.meta, before)
 	if !ok || turn.Agent != e.Sender {

@@ -37,12 +37,12 @@ type Opening struct {
 	Name         string  // unique in the home among the channels of its type; empty: none
 	MembersOf    string  // the channel of the same home whose members belong
 	Dialect      string  // that opens it; some types are opened by one dialect only
-	By           *Caller // who asks for it; nil: who embeds the hub
+	By           *Caller // the caller; nil: the program that embeds the hub
 
 	seed *seeding // its history, written before it exists
 }
 
-// Opened is a channel as Open left it, with what was found odd about it.
+// Opened is the result of Open, with warnings.
 type Opened struct {
 	*channel.Metadata
 	Warnings []string
@@ -59,9 +59,8 @@ func (h *Hub) Open(ctx context.Context, o Opening) (Opened, error) {
 	return h.awaitOpening(ctx, created, opening)
 }
 
-// create stores the channel, and returns an opening to wait for until it is no
-// longer pending. A claim that was lost to a batch which then failed is tried
-// again.
+// create stores the channel, and returns an opening to wait for while it is pending. If
+// it loses a claim to a batch that then fails, it tries again.
 func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope, check func(*batch) error) (Opened, *opening, error) {
 	for {
 		created, p, opening, err := h.begin(ctx, o, first, check)
@@ -78,8 +77,8 @@ func (h *Hub) create(ctx context.Context, o Opening, first *envelope.Envelope, c
 	}
 }
 
-// begin orders the batch of a new channel. Check, if given, judges the channel
-// with its first envelope in place, before anything is stored.
+// begin orders the batch of a new channel. The function check, if given, checks the
+// channel with its first envelope before anything is stored.
 func (h *Hub) begin(ctx context.Context, o Opening, first *envelope.Envelope, check func(*batch) error) (Opened, *Pending, *opening, error) {
 	o.Version = cmp.Or(o.Version, 1)
 	adapter := h.adapterOf(channel.Key{Type: o.Type, Version: o.Version})
@@ -141,9 +140,9 @@ func advice(a channel.Adapter, m *channel.Metadata) []string {
 	return nil
 }
 
-// cast looks up who takes part, and puts the creator first if it is missing. An
-// adapter that opens at once needs nobody; where the members are folded or come
-// from another channel, the participants are exactly those listed.
+// cast looks up the participants, and puts the creator first if it is missing. An adapter
+// that opens at once needs none; if the members are folded or come from another channel,
+// the participants are exactly those listed.
 func (h *Hub) cast(o *Opening, a channel.Adapter) (creator *registry.Member, invitees []Profile, err error) {
 	if creator = h.registry.ByID(o.Creator); creator == nil {
 		return nil, nil, fault.New(fault.NotFound, "creator not registered: '%s'", o.Creator)

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// answerInvite folds an ack or a reject into a pending channel. From anyone
-// who was not asked, or too late, it changes nothing.
+// answerInvite folds an ack or a reject into a pending channel. It changes nothing if the
+// sender was not invited, or the answer is too late.
 func (b *batch) answerInvite(e *envelope.Envelope) error {
 	if b.meta.State != channel.Pending || !slices.Contains(b.meta.PendingAcks, e.Sender) {
 		return nil
@@ -37,7 +37,7 @@ func (b *batch) answerInvite(e *envelope.Envelope) error {
 	return b.recordChange()
 }
 
-// acksNeeded tells how many were invited, and how many of them open the channel.
+// acksNeeded returns how many were invited, and how many acks open the channel.
 func acksNeeded(m *channel.Metadata) (invited, needed int) {
 	invited = len(m.Participants) - 1
 	needed = invited

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// checkName refuses a name that nothing could be found by.
+// checkName refuses an invalid name.
 func (h *Hub) checkName(o Opening) error {
 	if o.Home == "" {
 		return fault.New(fault.Invalid, "channel name %.100q is given without a home; names count in a home", o.Name)
@@ -52,10 +52,9 @@ func channelOfName(holder *journal.Claimed, home, kind, name string) (string, er
 	return "", fault.New(fault.NotFound, "home '%s' has no %s called %.100q", home, kind, name).Because(fault.NoChannel)
 }
 
-// AdmitNamed posts an envelope to the channel of a name, or opens that channel
-// with the envelope in one batch, whoever comes first. The opening's creator is
-// the sender unless it says otherwise, and its adapter opens at once. The hub
-// owns the envelope from here on.
+// AdmitNamed posts an envelope to the channel of a name or, if there is none, opens that
+// channel with the envelope in one batch. The opening's creator defaults to the sender,
+// and its adapter must open at once. The hub owns the envelope from here on.
 func (h *Hub) AdmitNamed(ctx context.Context, o Opening, e *envelope.Envelope, by *Caller) *Pending {
 	p := h.admitNamed(ctx, o, e, by)
 	h.tellRefusal(p, e)
@@ -257,9 +256,8 @@ func (h *Hub) openedBefore(ctx context.Context, holder *journal.Claimed, first *
 	return Opened{Metadata: m, Repeated: true}, id, err == nil, err
 }
 
-// WithIDs is an opening as people write it, with ids in place of names: of the
-// creator, the participants, and whoever the knobs name. A name in the knobs that
-// nobody has stays as it is; the adapter judges it.
+// WithIDs replaces the names in an opening by ids: of the creator, the participants, and
+// the agents in the knobs. An unknown name in the knobs is left for the adapter to refuse.
 func (h *Hub) WithIDs(o Opening) (Opening, error) {
 	id := func(nameOrID string) (string, error) {
 		p, err := h.Agent(nameOrID)

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Options configures a hub. The zero value of each field is a sensible hub.
+// Options configures a hub. All zero values have usable defaults.
 type Options struct {
 	// Tenant is part of the name of everything that is stored; empty: main.
 	Tenant string
@@ -21,12 +21,12 @@ type Options struct {
 	Auth *identity.AuthRegistry
 	// Arbiter decides who may do what; nil enforces each identity's rule.
 	Arbiter Arbiter
-	// Listeners are told what happened, in this order, after the audit.
+	// Listeners are called with what happened, in this order, after the audit.
 	Listeners []Listener
-	// AuditSinks are told every audit record besides the journal.
+	// AuditSinks receive every audit record besides the journal.
 	AuditSinks []AuditSink
-	// Evaluators and Handlers are added to the built-in ones, or take their
-	// place; a nil one switches a name off.
+	// Evaluators and Handlers are added to the built-in ones or replace them; a nil one
+	// disables a name.
 	Evaluators map[string]Evaluator
 	Handlers   map[string]Handler
 	// Remotes forward to identities of other hubs, by their auth scheme.
@@ -38,24 +38,22 @@ type Options struct {
 	Log     *slog.Logger     // nil: slog.Default()
 	Now     func() time.Time // nil: time.Now
 
-	// TrustClients lets any registered identity post to any channel, as AG2's
-	// own hub does, and leaves judging it to the adapter.
+	// TrustClients lets any registered identity post to any channel, as AG2's hub does;
+	// only the adapter checks it.
 	TrustClients bool
 
 	InviteAckTimeout time.Duration // 0: 25 s, just under a client's own patience
-	// TTLSweep and ExpectationSweep are how often to look for what is due; 0
-	// is 30 s and 10 s, negative is never: Sweep then does it by hand.
+	// TTLSweep and ExpectationSweep are the intervals of the sweeps; 0 is 30 s and 10 s,
+	// negative is never: then Sweep is called by hand.
 	TTLSweep         time.Duration
 	ExpectationSweep time.Duration
 	// IgnoreExpectations enforces no expectation, neither of a manifest nor of a
 	// channel's knob, which is still checked when a channel is opened.
 	IgnoreExpectations bool
-	// RestartGrace is how long whoever became overdue while no hub ran has to
-	// come back and answer, or what its expectation waits, if that is less; 0:
-	// 1 min, negative is none.
+	// RestartGrace is how long agents that became overdue while no hub ran have to
+	// reconnect and answer, unless their expectation waits less; 0: 1 min, negative: none.
 	RestartGrace time.Duration
-	// HoldFor is how long a supervisor's word waits for the round in flight;
-	// 0: 30 s.
+	// HoldFor is how long a supervisor's envelope waits for the round in progress; 0: 30 s.
 	HoldFor time.Duration
 	// IdempotencyWindow is how long a key is remembered; 0: 24 h.
 	IdempotencyWindow time.Duration
@@ -76,7 +74,7 @@ type Options struct {
 	Limits Limits
 }
 
-// Limits bound what a hub holds. Zero is the default given with each.
+// Limits bound what a hub holds. The default of each is in its comment.
 type Limits struct {
 	Agents         int   // 100,000 registered identities
 	Participants   int   // 1,000 in one channel

@@ -60,7 +60,7 @@ func (h *Hub) Ask(ctx context.Context, q Asking, by *Caller) (Request, error) {
 	}
 }
 
-// audience is who sees a request in its channel.
+// audience returns the agents that see a request in its channel.
 func audience(r *Request) []string {
 	if r.For == "" {
 		return nil
@@ -206,7 +206,7 @@ func errNoRequest(id string) error {
 	return fault.New(fault.NotFound, "request not found: '%s'", id)
 }
 
-// requestWaits wakes those who wait for the end of a request.
+// requestWaits wakes calls that wait for the end of a request.
 type requestWaits struct {
 	mu    sync.Mutex
 	ended map[string][]chan struct{} // by request
@@ -262,7 +262,7 @@ func (h *Hub) AwaitRequest(ctx context.Context, id string) (Request, error) {
 	}
 }
 
-// Asker asks for a caller, as package agent wants it.
+// Asker makes requests for a caller, in the form of package agent.
 type Asker struct {
 	hub *Hub
 	by  *Caller

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// Answer is what somebody answers to a request.
+// Answer is an answer to a request.
 type Answer struct {
 	Choice string
 	Text   string
@@ -52,9 +52,9 @@ func errRequestEnded(r Request) error {
 	return e
 }
 
-// Answer answers a request and returns it once that is durable. The first answer
-// holds. The same one again is answered as the first; another is refused with
-// *RequestEnded, and so is an answer that comes too late.
+// Answer answers a request and returns it once that is durable. Only the first answer
+// counts. Repeating it returns the same result; a different or late answer is refused with
+// *RequestEnded.
 func (h *Hub) Answer(ctx context.Context, id string, a Answer, by *Caller) (Request, error) {
 	return h.endRequest(ctx, id, func(r *Request) error {
 		if err := h.mayAnswer(ctx, r, &a, by); err != nil {
@@ -85,9 +85,9 @@ func (h *Hub) checkAnswer(r *Request, a *Answer) error {
 	return r.CheckAnswer(a.by(nil, time.Time{}))
 }
 
-// mayAnswer decides who may answer: whom the request is for, or else a member of
-// its channel who did not ask it, and operators. An agent answers for a person
-// only if the request says so.
+// mayAnswer decides who may answer: the agent that the request is for, or else a member of
+// its channel other than the asker, and operators. An agent answers for a person only if
+// the request allows it.
 func (h *Hub) mayAnswer(ctx context.Context, r *Request, a *Answer, by *Caller) error {
 	operator := by == nil || by.Anyone || by.Role >= RoleOperator
 	if a.As == "" {

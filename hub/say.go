@@ -16,21 +16,20 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Saying is something that is said in a channel whose own dialect its sender need
-// not speak.
+// Saying is a message for a channel, from a sender that may use another dialect.
 type Saying struct {
 	Channel string
 	Sender  string // an identity's id
 	// Message is what is said. The hub gives it an id and a date, if it has none.
 	Message message.Envelope
-	// Work, if it is not nil, is told instead of a message: an event of a task of the
-	// sender's. Adapters that have no form of their own for work refuse it.
+	// Work, if it is not nil, is sent instead of a message: an event of a task of the
+	// sender. Adapters without a form for work refuse it.
 	Work *envelope.Envelope
-	// Key is an idempotency key: another saying of the sender with it is answered
-	// as the first one, whatever it says.
+	// Key is an idempotency key: another saying of the sender with the same key has the
+	// answer of the first, whatever its content.
 	Key string
-	// Origin is where it came in. An id that the channel, or its home, has seen from
-	// that dialect is a repeat, whoever says it. Hops is how often it had crossed
+	// Origin is where it came from. An id that the channel, or its home, has received from
+	// that dialect before is a repeat, whoever sends it. Hops is how often it had crossed
 	// before, and is stored as one more.
 	Origin envelope.Origin
 
@@ -44,10 +43,9 @@ type Saying struct {
 	Depth     int
 }
 
-// Say says something in a channel in the form of its adapter. The envelopes that
-// this takes are stored as one batch, and judged as AdmitAll judges them: turns,
-// visibility and limits are the adapter's. The answer names the last of them, which
-// has the origin's id.
+// Say posts a message to a channel in the form of its adapter. Its envelopes are stored as
+// one batch, and checked as AdmitAll checks them: turns, visibility and limits are the
+// adapter's. The answer has the id of the last of them, which has the origin's id.
 func (h *Hub) Say(ctx context.Context, s Saying, by *Caller) *Pending {
 	first := s.envelope(envelope.Envelope{Type: envelope.TypeText, Data: []byte("{}")}, 0, 1)
 	p, err := h.newSaying(ctx, &s, first, by)
@@ -82,8 +80,8 @@ func (h *Hub) newSaying(ctx context.Context, s *Saying, first *envelope.Envelope
 	if err := h.nameCause(ctx, s); err != nil {
 		return nil, err
 	}
-	// The arbiter and what does not depend on the channel's state are asked about
-	// the first envelope before there is one.
+	// The arbiter and the checks that do not depend on the channel's state see the first
+	// envelope before it is made.
 	return &post{hub: h, list: []*envelope.Envelope{first}, by: by, sender: sender, kind: postSay, refused: first, saying: s}, nil
 }
 
@@ -184,9 +182,9 @@ func (h *Hub) drafts(ctx context.Context, ch *loadedChannel, s *Saying) ([]chann
 	return speaker.Say(ch.meta, ch.state, s.Sender, msg)
 }
 
-// nameSpeaker tells a message the name that its sender has in the channel, or in
-// the one that knows its members' names, unless the dialect has told it. Where
-// members have no names of their own it is the registered one.
+// nameSpeaker adds to a message the name that its sender has in the channel, or in the one
+// that knows its members' names, unless the dialect has set it. If members have no names
+// of their own, it is the registered one.
 func (h *Hub) nameSpeaker(ctx context.Context, ch *loadedChannel, sender string, msg *message.Envelope) error {
 	if channel.SaidName(*msg) != "" {
 		return nil
@@ -222,8 +220,8 @@ func annotate(msg *message.Envelope, key, text string) {
 	msg.Metadata = metadata.Set(key, text)
 }
 
-// nameCause tells a message the id that the channel's dialect has for what it answers,
-// if that is a message of the channel.
+// nameCause adds to a message the id that the channel's dialect has for the message that
+// it answers, if that is a message of the channel.
 func (h *Hub) nameCause(ctx context.Context, s *Saying) error {
 	id, _, _ := strings.Cut(s.Causation, ".") // one of several that an envelope is shown as
 	if !envelope.ValidID(id) {
@@ -286,7 +284,7 @@ func (p *post) repeatedSaying(ctx context.Context) *Pending {
 		if err != nil {
 			return refused(unavailable(err))
 		}
-		answer := h.repeatOf(state, func() *Pending { return p.again(ctx) }, func(ctx context.Context) (*Pending, error) {
+		answer := h.repeatOf(state, func() *Pending { return p.repost(ctx) }, func(ctx context.Context) (*Pending, error) {
 			return h.holderOf(ctx, state.Ordered)
 		})
 		if answer != nil {
@@ -351,8 +349,8 @@ func (h *Hub) holderOf(ctx context.Context, first *journal.Claimed) (*Pending, e
 	return &Pending{id: posted.ID, seq: posted.Seq, channel: posted.Channel, repeated: true, done: closedChan}, nil
 }
 
-// Onward is the origin under which an envelope goes on to somewhere else by a
-// dialect: the one under which it came, or its own id.
+// Onward is the origin under which a dialect forwards an envelope: its own origin, or its
+// id.
 func Onward(e *envelope.Envelope, dialect string) envelope.Origin {
 	if e.Origin.ID != "" && e.Origin.Dialect != hubMade {
 		return e.Origin
@@ -360,6 +358,6 @@ func Onward(e *envelope.Envelope, dialect string) envelope.Origin {
 	return envelope.Origin{Dialect: dialect, ID: e.ID, Hops: e.Origin.Hops}
 }
 
-// CameFrom reports whether an envelope came in from a dialect, so that it is not
-// sent out there again.
+// CameFrom reports whether an envelope came from a dialect, so that it is not sent back
+// there.
 func CameFrom(e *envelope.Envelope, dialect string) bool { return e.Origin.Dialect == dialect }

@@ -22,12 +22,11 @@ const (
 	seedBytes   = 1 << 20
 )
 
-// Seed opens a channel that has a history already: a fork, an import. The
-// envelopes are bounded as posts are and folded, but the adapter does not judge
-// them, and nobody is told of them. They are written in batches; the last batch
-// writes the last envelope with what the adapter says follows from it, creates the
-// channel and takes its name. Until then nobody sees the channel, and if Seed
-// fails nothing of it stays.
+// Seed opens a channel that has a history already: a fork, an import. The envelopes are
+// bounded as posts are, and folded, but not validated by the adapter and not delivered.
+// They are written in batches. The last batch writes the last envelope with its effects,
+// creates the channel and takes its name. Until then the channel is invisible, and if Seed
+// fails, nothing of it remains.
 //
 // An envelope that has an id keeps it, so that causes within a fork stay true:
 // ids grow from one envelope to the next, and are not from the future. One that
@@ -56,8 +55,8 @@ func (h *Hub) Seed(ctx context.Context, o Opening, envelopes iter.Seq2[*envelope
 		}
 		return Opened{}, unavailable(err)
 	}
-	// From here on only the journal knows whether the channel is there. If it is
-	// not, the seed's entry in the index is, and the sweeper removes the seed.
+	// From here on only the journal knows whether the channel exists. If it does not, the
+	// seed's entry in the index does, and the sweeper removes the seed.
 	if _, err := p.Wait(ctx); err != nil {
 		return Opened{}, err
 	}
@@ -124,7 +123,7 @@ func (s *seeding) write(ctx context.Context, a channel.Adapter, m *channel.Metad
 	return s.state, s.flush(ctx)
 }
 
-// stamp bounds an envelope and gives it its place.
+// stamp checks an envelope and sets its place.
 func (s *seeding) stamp(e *envelope.Envelope) error {
 	e.Channel, e.Sender = s.meta.ID, cmp.Or(e.Sender, s.meta.Creator)
 	origin := e.Origin
@@ -181,8 +180,8 @@ func (s *seeding) add(ctx context.Context, e *envelope.Envelope) error {
 	})
 }
 
-// flush makes a batch durable. It has a side record by which it is told from
-// posts; the first of them says when an unfinished seed is removed.
+// flush makes a batch durable. A side record distinguishes it from posts; the first of
+// them says when an unfinished seed is removed.
 func (s *seeding) flush(ctx context.Context) error {
 	if len(s.records)+len(s.sides) == 0 {
 		return nil
@@ -265,7 +264,7 @@ func (s *seeding) giveUp() {
 	}
 }
 
-// Imported is a channel as it was elsewhere, or before.
+// Imported is a channel from elsewhere, or from an earlier time.
 type Imported struct {
 	// Metadata is what it was. Its agents need not be registered here. Its id is
 	// not kept, and one that had not ended has ended now.
@@ -276,9 +275,9 @@ type Imported struct {
 	By        *Caller
 }
 
-// ImportedEnvelope is an envelope of an imported history, or one that was kept beside
-// it, such as a request: it comes behind the envelope that it followed. A request of
-// an import is listed with its channel, but is not a request of this hub.
+// ImportedEnvelope is an envelope of an imported history, or of its side log, such as a
+// request: it follows the envelope that it came after. A request of an import is listed
+// with its channel, but is not a request of this hub.
 type ImportedEnvelope struct {
 	*envelope.Envelope
 	Side bool
@@ -287,9 +286,9 @@ type ImportedEnvelope struct {
 // LabelImported is the label that says where an imported channel came from.
 const LabelImported = "imported_from"
 
-// Import stores a channel with the ids, times and senders that its envelopes had,
-// to be read: it has ended, nothing is judged, nothing follows from it, and nobody
-// is told. Until it is whole nobody sees it.
+// Import stores a channel for reading, with the ids, times and senders of its envelopes:
+// it has ended, nothing is validated or delivered, and nothing follows from it. Until it is
+// complete it is invisible.
 func (h *Hub) Import(ctx context.Context, in Imported) (*channel.Metadata, error) {
 	if in.Metadata == nil || in.Metadata.Manifest == nil {
 		return nil, fault.New(fault.Invalid, "the channel has no metadata")

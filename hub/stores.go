@@ -23,17 +23,16 @@ type ContentInfo = content.Info
 // ContentPage selects a page of a home's content.
 type ContentPage = content.Page
 
-// PutContent stores what a reader gives as a content of a home, in pieces, and
-// returns what it is. Nobody sees it before it is complete. If the info has a
-// size or a SHA-256, the content must have them. Id and time are set here, unless it
-// has an id: then it was stored elsewhere before, and keeps both.
+// PutContent stores a reader's bytes as a content of a home, in pieces, and returns its
+// description. It is invisible until it is complete. If the info has a size or a SHA-256,
+// the content must match. Id and time are set here, unless the info has an id: then it was
+// stored elsewhere before, and keeps both.
 func (h *Hub) PutContent(ctx context.Context, home string, info ContentInfo, from io.Reader) (ContentInfo, error) {
 	return h.contents.Put(ctx, home, info, from)
 }
 
-// Content opens a content. Its bytes are read as they are asked for, one piece at
-// a time; seeking reads nothing, so that a range costs what it is long. The
-// context is that of the reads.
+// Content opens a content. Its bytes are read on demand, one piece at a time; seeking reads
+// nothing, so that a range costs its length. The context applies to the reads.
 func (h *Hub) Content(ctx context.Context, home, id string) (ContentInfo, io.ReadSeekCloser, error) {
 	return h.contents.Open(ctx, home, id)
 }
@@ -103,13 +102,13 @@ type DocumentPage = document.Page
 // DocumentEdit writes or removes a document.
 type DocumentEdit = document.Edit
 
-// AuditNote is an audit record that is stored with what it tells of.
+// AuditNote is an audit record that is stored in the same batch as what it describes.
 type AuditNote struct {
 	Kind   string
 	Fields map[string]any
 	By     *Caller // who acted
-	// Sorted, if it is set, is used instead of Fields and By: short members in the order
-	// of their names, for who writes many records.
+	// Sorted, if it is set, is used instead of Fields and By: short members ordered by
+	// name, for callers that write many records.
 	Sorted []AuditField
 }
 

@@ -180,7 +180,7 @@ func (h *Hub) dropUnfinished(ctx context.Context, family, id string) error {
 	return h.drop(ctx, logs.Side())
 }
 
-// deadlines sets, moves and removes what an adapter wants to be reminded of.
+// deadlines sets, moves and removes an adapter's deadlines.
 func (b *batch) deadlines(list []channel.Deadline) error {
 	for _, d := range list {
 		current := b.currentMarks().Due
@@ -209,7 +209,7 @@ func (b *batch) setDeadline(d marks.Deadline) {
 	})
 }
 
-// dropDeadlines is what the end of a channel removes from the index.
+// dropDeadlines returns the index entries that the end of a channel removes.
 func (b *batch) dropDeadlines() [][]byte {
 	var keys [][]byte
 	for _, d := range b.currentMarks().Due {
@@ -218,20 +218,19 @@ func (b *batch) dropDeadlines() [][]byte {
 	return keys
 }
 
-// SweepDeadlines tells adapters of the deadlines that have come, and returns
-// how many that were.
+// SweepDeadlines calls adapters for the deadlines that are due, and returns their number.
 func (h *Hub) SweepDeadlines(ctx context.Context) int {
 	return h.sweepEntries(ctx, schema.DueAdapter, schema.DueBy(schema.DueAdapter, h.now()), func(entry journal.IndexEntry) error {
 		return h.remind(ctx, schema.LastPart(entry.Key), string(entry.Value), entry.Key)
 	})
 }
 
-// remind tells a channel's adapter of one deadline, and removes it in the same
+// remind calls a channel's adapter for one deadline, and removes the deadline in the same
 // batch.
 func (h *Hub) remind(ctx context.Context, id, name string, due []byte) error {
 	p, err := h.writeBatch(ctx, id, func(b *batch) error {
 		if b.state == nil && !b.meta.State.Terminal() {
-			return errNothing // it is told when it can be folded again
+			return errNothing // it is called when the channel can be folded again
 		}
 		return b.remind(name, due)
 	})

@@ -88,9 +88,9 @@ func (h *Hub) FireTaskEvent(ctx context.Context, taskID, kind string, payload []
 	return nil
 }
 
-// CheckpointTask stores one JSON object for a task. A later one replaces it.
-// The task need not be known. A task that is not known belongs to the identity
-// that writes its first checkpoint, which is as.
+// CheckpointTask stores one JSON object for a task, and replaces an earlier one. The task
+// need not be known. A task that is not known belongs to the identity that writes its
+// first checkpoint, which is as.
 func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, as string, by *Caller) error {
 	if v := jsontext.Value(state); v.Kind() != '{' || !v.IsValid() {
 		return fault.New(fault.Invalid, "state of task '%s' is not a JSON object", taskID)
@@ -127,9 +127,9 @@ func (h *Hub) CheckpointTask(ctx context.Context, taskID string, state []byte, a
 	}
 }
 
-// TaskCheckpoint returns what was last kept for a task, byte for byte; nil if
-// nothing was. That of a task which nobody observed is for its owner only; of
-// others the caller says who may read it.
+// TaskCheckpoint returns the last checkpoint of a task, byte for byte; nil: there is none.
+// If the task was never observed, only its owner may read it; otherwise the caller of this
+// method decides who may.
 func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by *Caller) ([]byte, error) {
 	value, err := h.journal.Value(ctx, h.tenant.Checkpoint(taskID))
 	if err != nil {
@@ -147,8 +147,8 @@ func (h *Hub) TaskCheckpoint(ctx context.Context, taskID string, by *Caller) ([]
 	return state, nil
 }
 
-// mayName refuses a new task under an id whose checkpoint is another's: it would
-// become the task's owner's.
+// mayName refuses a new task under an id whose checkpoint belongs to another identity:
+// the checkpoint would then belong to the task's owner.
 func (h *Hub) mayName(ctx context.Context, taskID string, by *Caller) error {
 	value, err := h.journal.Value(ctx, h.tenant.Checkpoint(taskID))
 	if err != nil {
@@ -169,7 +169,7 @@ func cutCheckpoint(data []byte) (owner string, state []byte, ok bool) {
 	return string(rest[:n]), rest[n:], true
 }
 
-// taskCensus knows the tasks that have not ended, once somebody has asked for them.
+// taskCensus knows the tasks that have not ended, from its first use on.
 type taskCensus struct {
 	asking sync.Mutex // one count at a time
 
@@ -179,11 +179,11 @@ type taskCensus struct {
 	changed map[string]struct{} // while they are counted: what is known of them is newer
 }
 
-// maxTasksCounted bounds how many open tasks are known. Of more, those are counted
-// that are found first, each time.
+// maxTasksCounted bounds how many open tasks are known. If there are more, each call
+// counts the first ones that it finds.
 const maxTasksCounted = 100_000
 
-// note takes what a task has become.
+// note records the state of a task.
 func (c *taskCensus) note(id string, s task.State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *taskCensus) put(id string, s task.State) {
 	c.counts[s]++
 }
 
-// found takes a task as a scan found it, unless it has changed since.
+// found records a task that a scan found, unless it has changed since.
 func (c *taskCensus) found(id string, s task.State) (more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +227,7 @@ func (c *taskCensus) begin() {
 	c.open, c.counts, c.changed = map[string]task.State{}, map[task.State]int{}, map[string]struct{}{}
 }
 
-// forget has them counted anew the next time.
+// forget makes the next call count again.
 func (c *taskCensus) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,8 +242,8 @@ func (c *taskCensus) read() (counts map[task.State]int, known bool) {
 	return counts, c.open != nil
 }
 
-// CountOpenTasks counts tasks that have not ended, by state. Only the first call
-// looks at them.
+// CountOpenTasks counts tasks that have not ended, by state. Only the first call reads
+// them.
 func (h *Hub) CountOpenTasks(ctx context.Context) (map[task.State]int, error) {
 	c := &h.taskCensus
 	c.asking.Lock()

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// A channel's tasks change in its batches, under its lock: what was last
-// ordered of each is kept with the fold.
+// A channel's tasks change in its batches, under its lock: the last ordered state of each
+// is kept with the fold.
 
 // newTask puts a task that nobody has observed before into the batch.
 func (b *batch) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
@@ -49,8 +49,8 @@ func (b *batch) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	return nil
 }
 
-// ownerHasRoom refuses an owner that has too many of the channel's open tasks:
-// the others have theirs.
+// ownerHasRoom refuses an owner that has too many of the channel's open tasks, so that
+// room is left for others.
 func (b *batch) ownerHasRoom(ctx context.Context, owner string) error {
 	open, limit := b.currentMarks().Tasks, b.hub.opts.Limits.OpenTasksOwner
 	if len(open) < limit {
@@ -182,9 +182,9 @@ func (b *batch) endTasks() error {
 	return nil
 }
 
-// Mirror is how much of a client's task operations is told to the task's
-// channel as envelopes. It is told only while the owner's turn runs: it was
-// handed something of that channel that it has not acked.
+// Mirror says how much of a client's task operations is posted to the task's channel as
+// envelopes. They are posted only during the owner's turn: it has received an envelope of
+// that channel that it has not acked.
 type Mirror int
 
 // What is mirrored.
@@ -194,7 +194,7 @@ const (
 	MirrorAll         // progress too
 )
 
-// echo is an envelope that tells of a task.
+// echo is an envelope about a task.
 type echo struct {
 	task *task.Task
 	kind string
@@ -254,9 +254,8 @@ func (b *batch) mirrorChange(level Mirror, old, next *task.Task) error {
 // no larger than an envelope with a payload of limits.event.
 func (h *Hub) mostMirrored() int { return h.opts.Limits.EventBytes - h.opts.Limits.EventBytes/16 }
 
-// mirror adds an envelope of the task's owner, out of turn. What the adapter
-// would not take from it is not told. An adapter that has a form of its own for
-// work also knows whose turn runs.
+// mirror adds an envelope of the task's owner, out of turn, unless the adapter would
+// refuse it. An adapter with its own form for work also knows whose turn it is.
 func (b *batch) mirror(level, needed Mirror, x echo) error {
 	if level < needed || b.meta.State.Terminal() || b.state == nil {
 		return nil
@@ -273,7 +272,7 @@ func (b *batch) mirror(level, needed Mirror, x echo) error {
 		return err
 	}
 	if len(data) > b.hub.mostMirrored() {
-		return nil // nobody could be told
+		return nil // no recipient could read it
 	}
 	e := &envelope.Envelope{
 		Channel: b.ch.id, Sender: x.task.Owner, Type: x.kind, Task: x.task.ID, Data: data, Priority: envelope.Normal,
@@ -283,7 +282,7 @@ func (b *batch) mirror(level, needed Mirror, x echo) error {
 	}
 	drafts, err := worker.Work(b.meta, b.state, e.Sender, b.hub.workStep(e, b.now))
 	if err != nil {
-		return nil // it is not told, as what ValidateSend refuses
+		return nil // left out, like what ValidateSend refuses
 	}
 	for i := range drafts {
 		told := drafts[i].Envelope.Clone()

@@ -30,8 +30,8 @@ func (w *works) lock(owner string) (unlock func()) {
 	return mu.Unlock
 }
 
-// ObserveTask tells the hub of a task: a new one, or what changed of one that
-// it knows. One that has ended stays as it is.
+// ObserveTask reports a task to the hub: a new one, or a change of a known one. A task that
+// has ended does not change.
 func (h *Hub) ObserveTask(ctx context.Context, t task.Task, by *Caller, mirror Mirror) error {
 	if err := t.Accept(h.opts.Limits.EventBytes); err != nil {
 		return err
@@ -60,8 +60,8 @@ func errNotOwner(id, owner string) error {
 	return fault.New(fault.AccessDenied, "task '%s' belongs to '%s': only its owner may write to it", id, owner)
 }
 
-// UpdateTask changes a known task. One that has ended stays as it is, and that
-// is no error.
+// UpdateTask changes a known task. A task that has ended does not change, which is not an
+// error.
 func (h *Hub) UpdateTask(ctx context.Context, u task.Update, by *Caller, mirror Mirror) error {
 	if u.State != "" {
 		if _, err := task.ParseState(string(u.State)); err != nil {
@@ -120,7 +120,7 @@ func (h *Hub) newTask(ctx context.Context, t task.Task, mirror Mirror) error {
 	return err
 }
 
-// newTaskIn stores a new task in its channel. The channel may go at any moment
+// newTaskIn stores a new task in its channel. The channel may be deleted at any moment
 // before that.
 func (h *Hub) newTaskIn(ctx context.Context, t task.Task, mirror Mirror) error {
 	m, err := h.Channel(ctx, t.Channel)

@@ -277,8 +277,8 @@ func (l *listener) asking() bool {
 
 type connKey struct{}
 
-// own is the listener's connection below one that net/http serves.
-func own(c net.Conn) (*conn, bool) {
+// connBelow is the listener's connection below one that net/http serves.
+func connBelow(c net.Conn) (*conn, bool) {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
@@ -288,14 +288,14 @@ func own(c net.Conn) (*conn, bool) {
 
 // noteState notes that net/http does not serve a connection any more.
 func noteState(c net.Conn, state http.ConnState) {
-	if found, ok := own(c); ok && state == http.StateHijacked {
+	if found, ok := connBelow(c); ok && state == http.StateHijacked {
 		found.taken.Store(true)
 	}
 }
 
 // withConn lets requests know the connection they came over.
 func withConn(ctx context.Context, c net.Conn) context.Context {
-	own, ok := own(c)
+	own, ok := connBelow(c)
 	if !ok {
 		return ctx
 	}

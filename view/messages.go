@@ -101,11 +101,11 @@ func object(data []byte) *value.Map {
 	return m
 }
 
-func (p *projector) own(e *envelope.Envelope) bool { return e.Sender == p.in.Participant }
+func (p *projector) isOwn(e *envelope.Envelope) bool { return e.Sender == p.in.Participant }
 
 // role is the speaker's, from the participant's point of view.
 func (p *projector) role(e *envelope.Envelope) string {
-	if p.own(e) {
+	if p.isOwn(e) {
 		return message.RoleAssistant
 	}
 	return message.RoleUser

@@ -40,7 +40,7 @@ func (p *projector) body(e *envelope.Envelope, data *value.Map) {
 // handoff is a call that the participant made, or what another one did.
 func (p *projector) handoff(e *envelope.Envelope, data, routing *value.Map) {
 	tool, target := str(routing, "tool"), str(routing, "target")
-	if p.own(e) && tool != "" {
+	if p.isOwn(e) && tool != "" {
 		p.body(e, data)
 		parameters := value.New()
 		setIf(parameters, "reason", str(routing, "reason"))
@@ -79,7 +79,7 @@ func (p *projector) finish(e *envelope.Envelope, data, routing *value.Map) {
 	if text == "" {
 		text = strings.TrimSpace("[Finished] " + str(routing, "reason"))
 	}
-	if p.own(e) {
+	if p.isOwn(e) {
 		p.put(e, "", message.Envelope{
 			Type: message.TypeFinalResult, Role: message.RoleAssistant, Content: text, Payload: details,
 		})

@@ -16,7 +16,7 @@ const taskTool = "task"
 func (p *projector) task(e *envelope.Envelope) {
 	data := object(e.Data)
 	id := cmp.Or(str(data, "task_id"), e.Task)
-	if p.own(e) && p.ownTask(e, id, data) {
+	if p.isOwn(e) && p.ownTask(e, id, data) {
 		return
 	}
 	word := strings.ReplaceAll(strings.TrimPrefix(e.Type, "ag2.task."), "_", " ")

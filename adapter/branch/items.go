@@ -114,7 +114,7 @@ func (r *itemReader) Read(dst []channel.Item, e *envelope.Envelope) []channel.It
 		item.Message = &message.Envelope{Type: message.TypeText, Role: u.role, Content: contentText(&p.Content)}
 		u.parts++
 	case branch.ToolCallStart:
-		r.calls = keep(without(r.calls, find(r.calls, p.Call)), &unfinished{id: p.Call, author: p.Name})
+		r.calls = appendBounded(without(r.calls, find(r.calls, p.Call)), &unfinished{id: p.Call, author: p.Name})
 		return dst
 	case branch.ToolCallArgs:
 		if c := find(r.calls, p.Call); c != nil {
@@ -221,13 +221,13 @@ func (r *itemReader) textOf(id string) *unfinished {
 	u := find(r.texts, id)
 	if u == nil {
 		u = &unfinished{id: id, role: branch.RoleAssistant}
-		r.texts = keep(r.texts, u)
+		r.texts = appendBounded(r.texts, u)
 	}
 	return u
 }
 
-// keep adds an entry, and forgets the oldest of too many.
-func keep(list []*unfinished, u *unfinished) []*unfinished {
+// appendBounded adds an entry, and forgets the oldest of too many.
+func appendBounded(list []*unfinished, u *unfinished) []*unfinished {
 	if len(list) >= maxUnfinished {
 		list = append(list[:0], list[1:]...)
 	}

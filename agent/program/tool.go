@@ -105,7 +105,7 @@ func (s toolSpec) tool(o Options) (*agent.Tool, error) {
 			if len(arguments) == 0 {
 				arguments = []byte("{}")
 			}
-			if err := fits(accepts, arguments); err != nil {
+			if err := checkArguments(accepts, arguments); err != nil {
 				return nil, err
 			}
 			out, err := p.run(ctx, append(arguments, '\n'), "PARLEY_CALL_KEY="+call.Key)
@@ -151,8 +151,8 @@ func schemaOf(parameters jsontext.Value) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// fits refuses arguments that are not what a tool takes.
-func fits(schema *jsonschema.Schema, arguments []byte) error {
+// checkArguments refuses arguments that are not what a tool takes.
+func checkArguments(schema *jsonschema.Schema, arguments []byte) error {
 	v := jsontext.Value(arguments)
 	if !v.IsValid() || v.Kind() != '{' {
 		return fault.New(fault.Invalid, "the arguments are not a JSON object")

@@ -37,27 +37,27 @@ func (s Secret) Scrub(text string) string {
 // scrubbing removes a key from fragments of texts. What may be the beginning of the
 // key waits for the next fragment of the same text.
 type scrubbing struct {
-	secret Secret
-	show   func(message.Envelope)
-	order  []string
-	held   map[string]message.Envelope
+	secret      Secret
+	show        func(message.Envelope)
+	order       []string
+	undelivered map[string]message.Envelope
 }
 
 // add shows a fragment, without the key.
 func (s *scrubbing) add(delta message.Envelope, fragment string) {
 	of := value.Text(delta.Payload.At("kind")) + "/" + value.Text(delta.Payload.At("index"))
-	before, waiting := s.held[of]
+	before, waiting := s.undelivered[of]
 	text, _ := before.Text()
 	text = s.secret.Scrub(text + fragment)
 	keep := s.secret.begun(text)
-	delete(s.held, of)
+	delete(s.undelivered, of)
 	if keep > 0 {
 		rest := delta
 		rest.Content = text[len(text)-keep:]
-		if s.held == nil {
-			s.held = map[string]message.Envelope{}
+		if s.undelivered == nil {
+			s.undelivered = map[string]message.Envelope{}
 		}
-		s.held[of] = rest
+		s.undelivered[of] = rest
 		if !slices.Contains(s.order, of) {
 			s.order = append(s.order, of)
 		}
@@ -71,7 +71,7 @@ func (s *scrubbing) add(delta message.Envelope, fragment string) {
 // end shows what still waits, because the rest of the key did not follow.
 func (s *scrubbing) end() {
 	for _, of := range s.order {
-		if rest, ok := s.held[of]; ok {
+		if rest, ok := s.undelivered[of]; ok {
 			s.show(rest)
 		}
 	}

@@ -254,7 +254,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	}
 	for search := c.search(); ; {
 		answer, err := c.sendOnce(ctx, method, path, header, payload)
-		if err == nil || !search.again(ctx, err) {
+		if err == nil || !search.retry(ctx, err) {
 			return answer, err
 		}
 	}

@@ -67,9 +67,9 @@ func (c *Client) search() *search {
 	return &search{client: c, patient: time.Now().Add(callTimeout), pause: minSearch}
 }
 
-// again reports whether the request should be sent again, to another address or after
+// retry reports whether the request should be sent again, to another address or after
 // a pause. The error is that of the last attempt.
-func (s *search) again(ctx context.Context, err error) bool {
+func (s *search) retry(ctx context.Context, err error) bool {
 	var dialing *net.OpError
 	switch {
 	case fault.ReasonOf(err) == fault.NotServing:

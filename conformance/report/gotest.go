@@ -25,8 +25,8 @@ type holding struct {
 
 // goTests is what one stream of `go test -json` said.
 type goTests struct {
-	held   []holding
-	broken []string // packages that failed or never ended, in words
+	statements []holding
+	broken     []string // packages that failed or never ended, in words
 }
 
 // event is one line of `go test -json` (see `go doc test2json`).
@@ -121,7 +121,7 @@ func readGoTest(in io.Reader, log io.Writer) (goTests, error) {
 func (r *goTests) end(key testKey, test *running, ev event, builds map[string][]byte, log io.Writer) {
 	passed := ev.Action == "pass"
 	for _, statement := range test.statements {
-		r.held = append(r.held, holding{statement, key.pkg + " " + key.test, passed})
+		r.statements = append(r.statements, holding{statement, key.pkg + " " + key.test, passed})
 	}
 	failed := ev.Action == "fail" || ev.Action == "unfinished"
 	if failed {

@@ -175,7 +175,7 @@ func (s *Server) hand(subject, from, id string, data []byte) error {
 	if len(data) > wire.MaxBytes {
 		return fault.New(fault.TooLarge, "the envelope has %d bytes; at most %d can be sent", len(data), wire.MaxBytes)
 	}
-	s.own.add(from, id)
+	s.published.add(from, id)
 	if err := s.cfg.Broker.Publish(subject, data); fault.CodeOf(err) == fault.TooLarge {
 		return err
 	} else if err != nil {

@@ -38,7 +38,7 @@ func about(e *wire.Envelope, size int) *auditOf {
 		workspace: e.Workspace, kind: string(e.Kind), channel: e.Channel, surface: string(e.Surface),
 		thread: e.Thread, direct: e.Direct, work: e.Work, from: e.From, to: e.To, id: e.ID, trace: e.Trace, size: size,
 	}
-	a.own()
+	a.copyTexts()
 	a.workflow, a.handoff = tags(e.Ext)
 	return a
 }
@@ -108,9 +108,9 @@ func (a *auditOf) texts() [11]*string {
 	return [...]*string{&a.workspace, &a.kind, &a.channel, &a.surface, &a.thread, &a.direct, &a.work, &a.from, &a.to, &a.id, &a.trace}
 }
 
-// own copies the members out of the envelope that they share memory with, all into
+// copyTexts copies the members out of the envelope that they share memory with, all into
 // one piece.
-func (a *auditOf) own() {
+func (a *auditOf) copyTexts() {
 	texts, size := a.texts(), 0
 	for _, s := range texts {
 		size += len(*s)

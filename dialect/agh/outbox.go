@@ -27,15 +27,15 @@ type outgoing struct {
 type outbox struct {
 	s *Server
 
-	mu    sync.Mutex
-	list  []*outgoing
-	held  []*outgoing // for peers that have not greeted since the reconnect
-	since time.Time   // of the last reconnect; zero: none
-	swept int64       // the second in which held was last swept
-	rest  time.Time   // nothing is published before, after an error
-	down  bool
-	busy  bool // one is being published
-	wake  chan struct{}
+	mu       sync.Mutex
+	list     []*outgoing
+	deferred []*outgoing // for peers that have not greeted since the reconnect
+	since    time.Time   // of the last reconnect; zero: none
+	swept    int64       // the second in which held was last swept
+	rest     time.Time   // nothing is published before, after an error
+	down     bool
+	busy     bool // one is being published
+	wake     chan struct{}
 
 	pushed uint64 // how many messages were pushed
 
@@ -50,7 +50,7 @@ func newOutbox(s *Server) *outbox { return &outbox{s: s, wake: make(chan struct{
 func (o *outbox) push(m *outgoing) {
 	o.mu.Lock()
 	o.pushed++
-	full := len(o.list)+len(o.held) >= o.s.cfg.Limits.Outbox
+	full := len(o.list)+len(o.deferred) >= o.s.cfg.Limits.Outbox
 	if !full {
 		o.list = append(o.list, m)
 	}
@@ -86,7 +86,7 @@ func (o *outbox) changed(err error) {
 func (o *outbox) greeted(r *netChannel, peer string) {
 	o.mu.Lock()
 	var free []*outgoing
-	o.held = slices.DeleteFunc(o.held, func(m *outgoing) bool {
+	o.deferred = slices.DeleteFunc(o.deferred, func(m *outgoing) bool {
 		mine := m.room == r && m.to == peer
 		if mine {
 			free = append(free, m)
@@ -109,7 +109,7 @@ func (o *outbox) next() (m *outgoing, wait time.Duration) {
 	now := o.s.cfg.Now()
 	if now.Unix() != o.swept {
 		o.swept = now.Unix()
-		o.held = slices.DeleteFunc(o.held, func(m *outgoing) bool {
+		o.deferred = slices.DeleteFunc(o.deferred, func(m *outgoing) bool {
 			stale := now.Unix() > m.until
 			if stale {
 				o.fail(m)
@@ -118,7 +118,7 @@ func (o *outbox) next() (m *outgoing, wait time.Duration) {
 		})
 	}
 	wait = time.Hour
-	if len(o.held) > 0 {
+	if len(o.deferred) > 0 {
 		wait = time.Second
 	}
 	if o.down || len(o.list) == 0 {
@@ -135,7 +135,7 @@ func (o *outbox) next() (m *outgoing, wait time.Duration) {
 		o.list[0] = nil
 		o.list = o.list[1:]
 		if !o.since.IsZero() && m.to != "" && m.room.hosted(m.to) == nil && !m.room.seenSince(m.to, o.since) {
-			o.held = append(o.held, m)
+			o.deferred = append(o.deferred, m)
 			wait = min(wait, time.Second)
 			continue
 		}
@@ -204,7 +204,7 @@ func (o *outbox) publish(list []*outgoing) {
 		}
 		if err == nil {
 			handed = append(handed, m)
-		} else if o.again(list[i:], err) { // with those that follow, to keep the order
+		} else if o.requeue(list[i:], err) { // with those that follow, to keep the order
 			break
 		} else {
 			o.fail(m)
@@ -218,7 +218,7 @@ func (o *outbox) publish(list []*outgoing) {
 			o.s.audit(m.item.meta, sent, m.session, "")
 		}
 	} else {
-		o.again(handed, err)
+		o.requeue(handed, err)
 	}
 }
 
@@ -226,9 +226,9 @@ func (o *outbox) publish(list []*outgoing) {
 // connection is reported.
 const retryAfter = 250 * time.Millisecond
 
-// again returns messages to the head, to be retried while they are fresh. It reports
+// requeue returns messages to the head, to be retried while they are fresh. It reports
 // false if retrying the first one would not help.
-func (o *outbox) again(list []*outgoing, err error) bool {
+func (o *outbox) requeue(list []*outgoing, err error) bool {
 	if fault.CodeOf(err) != fault.Unavailable && o.s.ctx.Err() == nil {
 		return false
 	}

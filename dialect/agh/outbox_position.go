@@ -27,7 +27,7 @@ const drainWithin = 3 * time.Second
 func (o *outbox) idle() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.list) == 0 && len(o.held) == 0 && !o.busy
+	return len(o.list) == 0 && len(o.deferred) == 0 && !o.busy
 }
 
 // drain waits until the outbox is idle, if there is a broker.

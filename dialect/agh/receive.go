@@ -91,7 +91,7 @@ func (r *netChannel) receive(subject wire.Subject, data []byte) {
 		s.reject(in.audit(), r.sessionOf(e.To), why.Reason) // no receipt: a forged sender must not end the work of another
 		return
 	}
-	if e.Kind.Discovery() && !s.heard.add(e.Workspace, e.From, e.ID) {
+	if e.Kind.Discovery() && !s.received.add(e.Workspace, e.From, e.ID) {
 		s.reject(in.audit(), r.sessionOf(e.To), wire.Duplicate)
 		return
 	}
@@ -133,7 +133,7 @@ func (in *incoming) audit() *auditOf { return about(in.Envelope, len(in.data)) }
 // sends back, or one of somebody who uses the name.
 func (r *netChannel) echo(in *incoming) {
 	s := r.space.s
-	if s.own.has(in.From, in.ID) {
+	if s.published.has(in.From, in.ID) {
 		return
 	}
 	if in.Kind.Conversation() {

@@ -31,8 +31,8 @@ type Server struct {
 	cataloging sync.Mutex // held while one is written
 
 	submitted submitted
-	own       *recent // names of published messages
-	heard     *recent // names of received greetings and questions
+	published *recent // names of published messages
+	received  *recent // names of received greetings and questions
 	outbox    *outbox // nil: there is no broker
 	bridge    *bridge.Bridge
 	senders   budgets
@@ -73,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.draining, s.drain = context.WithCancel(s.ctx)
 	s.streams = make(chan struct{}, cfg.Limits.Streams)
-	s.ledger, s.own, s.heard, s.waiting = newLedger(s), newRecent(), newRecent(), make(chan struct{}, mostWaiting)
+	s.ledger, s.published, s.received, s.waiting = newLedger(s), newRecent(), newRecent(), make(chan struct{}, mostWaiting)
 	if cfg.Broker != nil {
 		s.outbox = newOutbox(s)
 	}

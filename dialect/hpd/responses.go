@@ -65,13 +65,13 @@ func (s *Server) largeResponse(ctx context.Context, a *asked, id string) ([]byte
 	defer from.Close()
 	data, err := io.ReadAll(from)
 	if err == nil {
-		a.run.keep(id)
+		a.run.removeAtEnd(id)
 	}
 	return data, err
 }
 
-// keep remembers a content that is removed with the run.
-func (x *run) keep(content string) {
+// removeAtEnd remembers a content that is removed with the run.
+func (x *run) removeAtEnd(content string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.contents = append(x.contents, content)
@@ -176,7 +176,7 @@ func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (
 		if info, err = s.hub.PutContent(ctx, a.run.scope.session.home, info, bytes.NewReader(envelope)); err != nil {
 			return "", err
 		}
-		a.run.keep(info.ID)
+		a.run.removeAtEnd(info.ID)
 		ext = answerExt{Content: info.ID}
 		given.Text, given.Note = cut(given.Text, shownAnswer), cut(given.Note, shownAnswer)
 	}

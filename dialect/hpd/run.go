@@ -333,8 +333,8 @@ func (s *Server) withdraw(ctx context.Context, x *run, reason string) {
 
 // locks has one lock for each branch that is being changed.
 type locks struct {
-	mu   sync.Mutex
-	held map[string]*heldLock
+	mu       sync.Mutex
+	byBranch map[string]*heldLock
 }
 
 type heldLock struct {
@@ -345,13 +345,13 @@ type heldLock struct {
 // lock waits for a branch's lock. The caller calls unlock.
 func (l *locks) lock(channelID string) (unlock func()) {
 	l.mu.Lock()
-	if l.held == nil {
-		l.held = map[string]*heldLock{}
+	if l.byBranch == nil {
+		l.byBranch = map[string]*heldLock{}
 	}
-	h := l.held[channelID]
+	h := l.byBranch[channelID]
 	if h == nil {
 		h = &heldLock{}
-		l.held[channelID] = h
+		l.byBranch[channelID] = h
 	}
 	h.uses++
 	l.mu.Unlock()
@@ -361,7 +361,7 @@ func (l *locks) lock(channelID string) (unlock func()) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if h.uses--; h.uses == 0 {
-			delete(l.held, channelID)
+			delete(l.byBranch, channelID)
 		}
 	}
 }

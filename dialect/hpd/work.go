@@ -25,7 +25,7 @@ type worker struct {
 	gone   chan struct{} // closed when it is disconnected
 	once   sync.Once
 	most   int64        // bytes that may wait
-	held   atomic.Int64 // bytes that wait
+	queued atomic.Int64 // bytes that wait
 }
 
 type workFrame struct {
@@ -46,7 +46,7 @@ func (w *worker) send(name string, body any) {
 		w.first = append(w.first, workFrame{name, data})
 		return
 	}
-	if w.held.Add(int64(len(data))) > w.most {
+	if w.queued.Add(int64(len(data))) > w.most {
 		w.cutOff()
 		return
 	}
@@ -138,7 +138,7 @@ func (s *Server) getWork(c *call) error {
 		for {
 			select {
 			case f := <-w.frames:
-				w.held.Add(-int64(len(f.data)))
+				w.queued.Add(-int64(len(f.data)))
 				pass(f)
 			case <-w.gone:
 				cancel()

@@ -14,7 +14,7 @@ import (
 
 // ChannelCreated starts the span of a channel.
 func (s *Spans) ChannelCreated(id, manifestType, creator string, at time.Time) {
-	s.keep(s.channels, id, func() trace.Span {
+	s.open(s.channels, id, func() trace.Span {
 		return s.start("network.channel "+manifestType, "channel", at,
 			attribute.String("ag2.network.channel_id", id),
 			attribute.String("ag2.network.manifest_type", manifestType),
@@ -59,7 +59,7 @@ func (s *Spans) ChannelError(id, name, kind, message string) {
 
 // AgentRegistered starts the span of an identity.
 func (s *Spans) AgentRegistered(id, name string, at time.Time) {
-	s.keep(s.agents, id, func() trace.Span {
+	s.open(s.agents, id, func() trace.Span {
 		return s.start("agent.lifetime "+name, "agent_lifetime", at,
 			attribute.String("ag2.agent.id", id), attribute.String("gen_ai.agent.name", name))
 	})

@@ -59,8 +59,8 @@ func (s *Spans) Close(now time.Time) {
 	}
 }
 
-// keep remembers a span that stays open.
-func (s *Spans) keep(in map[string]trace.Span, id string, start func() trace.Span) {
+// open remembers a span that stays open.
+func (s *Spans) open(in map[string]trace.Span, id string, start func() trace.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := in[id]; !known && len(in) < s.limit {

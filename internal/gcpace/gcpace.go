@@ -47,8 +47,8 @@ func Floor(bytes uint64) {
 func start(floor uint64, every time.Duration) {
 	p := &pace{floor: floor, every: every, percent: 100, at: time.Now()}
 	p.collected()
-	p.again()
-	time.AfterFunc(every, p.look)
+	p.afterCollection()
+	time.AfterFunc(every, p.checkQuiet)
 }
 
 // pace is how a heap is collected. It is looked at until it is quiet, and again as
@@ -69,12 +69,12 @@ type pace struct {
 	rate          float64   // bytes a second between the last two collections
 }
 
-// again adjusts after the next collection: only that tells what is alive.
-func (p *pace) again() {
+// afterCollection adjusts after the next collection: only that tells what is alive.
+func (p *pace) afterCollection() {
 	type sentinel struct{ _ [16]byte }
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
 		p.collected()
-		p.again()
+		p.afterCollection()
 	})
 }
 
@@ -85,7 +85,7 @@ func (p *pace) collected() {
 	defer p.mu.Unlock()
 	now := time.Now()
 	if p.quiet && p.judge(now, allocated) && !p.quiet {
-		time.AfterFunc(p.every, p.look)
+		time.AfterFunc(p.every, p.checkQuiet)
 	}
 	if passed := now.Sub(p.last).Seconds(); passed > 0 {
 		p.rate = float64(allocated-p.lastAllocated) / passed

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// look shrinks the heap of a process that has become quiet: without allocations
+// checkQuiet shrinks the heap of a process that has become quiet: without allocations
 // nothing else would collect it for minutes. What load used of the program goes too.
-func (p *pace) look() {
+func (p *pace) checkQuiet() {
 	if !p.becameQuiet() {
-		time.AfterFunc(p.every, p.look)
+		time.AfterFunc(p.every, p.checkQuiet)
 		return
 	}
 	began := time.Now()

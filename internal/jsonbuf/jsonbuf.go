@@ -54,7 +54,7 @@ func (b *Buffer) Key(name string) *Buffer {
 // String writes text.
 func (b *Buffer) String(s string) *Buffer {
 	b.separate()
-	if plain(s) {
+	if needsNoEscape(s) {
 		b.Bytes = append(append(append(b.Bytes, '"'), s...), '"')
 		return b
 	}
@@ -64,9 +64,9 @@ func (b *Buffer) String(s string) *Buffer {
 	return b
 }
 
-// plain reports whether a text is its own JSON form between quotes: printable
+// needsNoEscape reports whether a text is its own JSON form between quotes: printable
 // ASCII without a quote or a backslash, as almost every name and id is.
-func plain(s string) bool {
+func needsNoEscape(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false

@@ -61,14 +61,14 @@ func parseReason(line string) (reason, bool) {
 	return reason{fields[0], fields[1], strings.Join(fields[2:last], " | "), fields[last]}, true
 }
 
-func (r reason) fits(m mutant, code string) bool {
+func (r reason) matches(m mutant, code string) bool {
 	inFile, _ := path.Match(r.file, m.file) // a bad pattern was refused
 	return inFile && (r.kind == anything || r.kind == m.kind) && (r.code == anything || r.code == code)
 }
 
 func (r reasons) why(m mutant, code string) string {
 	for _, known := range r {
-		if known.fits(m, code) {
+		if known.matches(m, code) {
 			return "why: " + known.why
 		}
 	}

@@ -46,7 +46,7 @@ func (p *Proxy) accept() {
 func (p *Proxy) carry(c net.Conn) {
 	defer c.Close() //nolint:errcheck // it is over
 	other, err := new(net.Dialer).DialContext(context.Background(), "tcp", p.target)
-	if err != nil || !p.keep(c, other) {
+	if err != nil || !p.track(c, other) {
 		return
 	}
 	defer p.forget(c, other)
@@ -60,7 +60,7 @@ func (p *Proxy) carry(c net.Conn) {
 	both.Wait()
 }
 
-func (p *Proxy) keep(conns ...net.Conn) bool {
+func (p *Proxy) track(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {

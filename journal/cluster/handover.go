@@ -79,7 +79,7 @@ func (e *Engine) firstOf(changes []<-chan struct{}) <-chan struct{} {
 // gives up what it leads. The node still follows.
 func (e *Engine) Hold(ctx context.Context, held bool) {
 	e.nodes.mu.Lock()
-	e.nodes.held = held
+	e.nodes.barred = held
 	e.nodes.quiet = time.Now()
 	e.nodes.mu.Unlock()
 	if held {

@@ -58,7 +58,7 @@ type nodes struct {
 	quiet   time.Time        // when somebody who leads was last heard
 	seeking time.Time        // since when this node has some shards, and not all
 	since   time.Time        // since when this node has all
-	held    bool             // this node is not to lead
+	barred  bool             // this node is not to lead
 	twin    time.Time        // when another process with this name was heard
 	id      string           // of this process
 	asked   chan string
@@ -233,7 +233,7 @@ func (n *nodes) fence(ctx context.Context, e *Engine) {
 func (n *nodes) isHeld() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.held
+	return n.barred
 }
 
 func (n *nodes) settled(now time.Time, leads bool) {

@@ -29,7 +29,7 @@ func (e *Engine) self() Node {
 	e.nodes.mu.Lock()
 	defer e.nodes.mu.Unlock()
 	return Node{
-		Name: e.opts.Node, Address: e.opts.Address, Version: e.opts.Version, Leads: leads, Ready: ready && !e.nodes.held,
+		Name: e.opts.Node, Address: e.opts.Address, Version: e.opts.Version, Leads: leads, Ready: ready && !e.nodes.barred,
 		Since: e.nodes.since, Offsets: offsets, Heard: time.Now(),
 	}
 }

@@ -86,18 +86,18 @@ func (r *draftRoom) release() {
 
 // enterWrite takes the lock when a write of some size may be ordered.
 func (e *Engine) enterWrite(ctx context.Context, size int64) error {
-	return e.enterWhen(ctx, e.refusal, func() bool { return e.fits(size) })
+	return e.enterWhen(ctx, e.refusal, func() bool { return e.hasRoom(size) })
 }
 
 // enterDrop takes the lock when a drop may be ordered. A drop frees space, so it
 // is admitted while appends are refused because the disk is full.
 func (e *Engine) enterDrop(ctx context.Context) error {
-	return e.enterWhen(ctx, e.refusedUpkeep, func() bool { return e.fits(0) })
+	return e.enterWhen(ctx, e.refusedUpkeep, func() bool { return e.hasRoom(0) })
 }
 
-// fits reports whether a write of some size stays within MaxUnsynced, and of a
+// hasRoom reports whether a write of some size stays within MaxUnsynced, and of a
 // copy within what one group may hold; the lock is held.
-func (e *Engine) fits(size int64) bool {
+func (e *Engine) hasRoom(size int64) bool {
 	if e.copy != nil && !e.group.batch.Empty() && int64(e.group.batch.Len())+size > e.copy.groupBytes {
 		return false
 	}

@@ -17,7 +17,7 @@ const rebuildBytes = 1 << 20
 
 // RebuildIndex implements journal.Engine.
 func (e *Engine) RebuildIndex(ctx context.Context) error {
-	if err := e.enterWhen(ctx, e.refusedLocally, func() bool { return e.fits(0) }); err != nil {
+	if err := e.enterWhen(ctx, e.refusedLocally, func() bool { return e.hasRoom(0) }); err != nil {
 		return err
 	}
 	e.paused = true

@@ -186,7 +186,7 @@ func (d Dispatcher) run(ctx context.Context, t *turn) (*value.Map, error) {
 		return nil, wrap(CodeInvalidResult, err)
 	}
 	shown := output(t, normalized, messages)
-	if err := d.keep(ctx, t, normalized, messages, shown); err != nil {
+	if err := d.store(ctx, t, normalized, messages, shown); err != nil {
 		return nil, err
 	}
 	return shown, nil
@@ -246,9 +246,9 @@ func (d Dispatcher) execute(ctx context.Context, t *turn) (*value.Map, error) {
 	return normalized, nil
 }
 
-// keep stores the transcript, as envelopes, and the end of the run. Other keys
+// store stores the transcript, as envelopes, and the end of the run. Other keys
 // of the session's metadata stay.
-func (d Dispatcher) keep(ctx context.Context, t *turn, normalized *value.Map, messages []message.Envelope, shown *value.Map) error {
+func (d Dispatcher) store(ctx context.Context, t *turn, normalized *value.Map, messages []message.Envelope, shown *value.Map) error {
 	ended := result.ControlStatus(normalized)
 	if d.Store == nil || !t.owned {
 		return claimed(d.Runs.Finish(ctx, t.RunID, ended))

@@ -59,7 +59,7 @@ func (s Service) Do(ctx context.Context, ability string, principal *transcript.P
 	case AbilityCreate:
 		return s.create(ctx, r)
 	case AbilityGet:
-		row, err := s.own(ctx, r)
+		row, err := s.ownSession(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (s Service) create(ctx context.Context, r request) (*value.Map, error) {
 
 func (s Service) title(ctx context.Context, r request) (*value.Map, error) {
 	title := text(r.input, "title")
-	row, err := s.own(ctx, r)
+	row, err := s.ownSession(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s Service) title(ctx context.Context, r request) (*value.Map, error) {
 }
 
 func (s Service) delete(ctx context.Context, r request) (*value.Map, error) {
-	row, err := s.own(ctx, r)
+	row, err := s.ownSession(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +141,8 @@ func (s Service) delete(ctx context.Context, r request) (*value.Map, error) {
 	return value.New().Set("deleted", true), nil
 }
 
-// own reads the session a request names, if it is the principal's.
-func (s Service) own(ctx context.Context, r request) (transcript.Session, error) {
+// ownSession reads the session a request names, if it is the principal's.
+func (s Service) ownSession(ctx context.Context, r request) (transcript.Session, error) {
 	id := text(r.input, "session_id")
 	if id == "" {
 		return transcript.Session{}, refuse(CodeInvalidID, "session_id must not be blank")

@@ -144,7 +144,7 @@ func (s *Sessions) find(cookie, proof string) (Session, Key, bool) {
 	s.mu.RLock()
 	entry, ok := s.byID[id]
 	s.mu.RUnlock()
-	if !ok || !entry.ExpiresAt.After(s.keys.now()) || !same(digest(cookie), entry.Cookie) || !same(digest(proof), entry.Proof) {
+	if !ok || !entry.ExpiresAt.After(s.keys.now()) || !equalSecrets(digest(cookie), entry.Cookie) || !equalSecrets(digest(proof), entry.Proof) {
 		return Session{}, Key{}, false
 	}
 	key, ok := s.keys.byIDOf(entry.Key)
@@ -217,4 +217,4 @@ func digest(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+func equalSecrets(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

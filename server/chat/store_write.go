@@ -196,7 +196,7 @@ func (s *Store) Acquire(ctx context.Context, id string, ttl time.Duration) (stri
 		}
 		lock.Replaces = held.Token
 	}
-	err = s.side(ctx, channelID, m.Creator, adapter.TypeLocked, lock)
+	err = s.appendSide(ctx, channelID, m.Creator, adapter.TypeLocked, lock)
 	if conflict(err) || hub.Deleted(err) {
 		return "", nil
 	}
@@ -212,14 +212,14 @@ func (s *Store) Release(ctx context.Context, id, token string) (bool, error) {
 	if err != nil || channelID == "" || token == "" || state.Lock == nil || state.Lock.Token != token {
 		return false, err
 	}
-	err = s.side(ctx, channelID, m.Creator, adapter.TypeUnlocked, adapter.Locked{Token: token})
+	err = s.appendSide(ctx, channelID, m.Creator, adapter.TypeUnlocked, adapter.Locked{Token: token})
 	if conflict(err) || hub.Deleted(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (s *Store) side(ctx context.Context, channelID, writer, kind string, lock adapter.Locked) error {
+func (s *Store) appendSide(ctx context.Context, channelID, writer, kind string, lock adapter.Locked) error {
 	data, err := adapter.Encode(lock)
 	if err != nil {
 		return err

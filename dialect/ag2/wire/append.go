@@ -16,7 +16,7 @@ import (
 // appendText writes a string. What is not UTF-8 becomes U+FFFD, because a frame
 // that is not UTF-8 would cost the reader its connection.
 func appendText(buf []byte, s string) []byte {
-	if plain(s) {
+	if needsNoEscape(s) {
 		buf = append(buf, '"')
 		buf = append(buf, s...)
 		return append(buf, '"')
@@ -25,8 +25,8 @@ func appendText(buf []byte, s string) []byte {
 	return quoted
 }
 
-// plain reports whether a string needs no escape.
-func plain(s string) bool {
+// needsNoEscape reports whether a string needs no escape.
+func needsNoEscape(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			return false

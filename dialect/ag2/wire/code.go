@@ -43,7 +43,7 @@ var meanings = []meaning{
 	{code: codeOther, fragments: []string{"inbox at capacity"}, means: fault.InboxFull},
 }
 
-func (m *meaning) fits(code, message string) bool {
+func (m *meaning) matches(code, message string) bool {
 	return m.code == code && !slices.ContainsFunc(m.fragments, func(s string) bool { return !strings.Contains(message, s) })
 }
 
@@ -93,7 +93,7 @@ func ErrorOf(code, message string) error {
 	}
 	err := fault.New(known, "%s", message)
 	for i := range meanings {
-		if m := &meanings[i]; m.fits(code, message) {
+		if m := &meanings[i]; m.matches(code, message) {
 			err.Code, err.Reason = m.means, m.reason
 			break
 		}

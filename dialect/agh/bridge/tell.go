@@ -311,7 +311,7 @@ func (m *member) cause(ctx context.Context, meta *channel.Metadata, e *envelope.
 
 // messageID is the id of what a peer is told of an envelope.
 func (m *member) messageID(meta *channel.Metadata, seq uint64) string {
-	return "parley-" + own(meta.ID) + "-" + m.turnOf(meta, seq)
+	return "parley-" + lastPart(meta.ID) + "-" + m.turnOf(meta, seq)
 }
 
 // words are what a peer is told of an item; empty: nothing.

@@ -9,10 +9,10 @@ import (
 )
 
 // workPrefix begins the ids of work about a channel.
-func workPrefix(channelID string) string { return work.AboutPrefix(own(channelID)) }
+func workPrefix(channelID string) string { return work.AboutPrefix(lastPart(channelID)) }
 
-// own is the half of a channel's id that is its own.
-func own(channelID string) string { return channelID[strings.LastIndexByte(channelID, '.')+1:] }
+// lastPart is the half of a channel's id that is its own.
+func lastPart(channelID string) string { return channelID[strings.LastIndexByte(channelID, '.')+1:] }
 
 // turnOf makes the part of a work id that names an envelope: its sequence in the log
 // and, for the second and further peers of a workspace, the number of the peer. Work

@@ -34,7 +34,7 @@ func Answer(offender *Envelope, why Reason, work Container, o Options) (*Envelop
 	if offender.Protocol == ProtocolV1 && o.V1 { // else its protocol is what is wrong with it
 		r.Protocol = ProtocolV1
 	}
-	if plain(offender.Trace) {
+	if trimmed(offender.Trace) {
 		r.Trace = offender.Trace
 	}
 	if !r.place(offender, work) {
@@ -68,7 +68,7 @@ func (e *Envelope) place(offender *Envelope, work Container) bool {
 		e.Surface, e.Thread = Thread, work.ID
 	case work.Surface == Direct && work.Channel == offender.Channel && work.ID != "":
 		e.Surface, e.Direct = Direct, work.ID
-	case offender.Surface == Thread && offender.Direct == "" && plain(offender.Thread):
+	case offender.Surface == Thread && offender.Direct == "" && trimmed(offender.Thread):
 		e.Surface, e.Thread = Thread, offender.Thread
 	default:
 		return false

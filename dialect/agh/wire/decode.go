@@ -290,7 +290,7 @@ func (m *message) reference(name string, value []byte, into *string, o *Options)
 	switch {
 	case !ok:
 		m.wrong(malformed(name, "is not a string").silent())
-	case !plain(s):
+	case !trimmed(s):
 		m.wrong(malformed(name, "is empty or has white space around it; leave it out if there is none").silent())
 	default:
 		*into = s

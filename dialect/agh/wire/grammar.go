@@ -89,7 +89,7 @@ func ValidWorkspace(s string) bool {
 			return false
 		}
 	}
-	return plain(s)
+	return trimmed(s)
 }
 
 // ValidHandle matches ^[a-z0-9_-]{1,32}@[0-9a-f]{32}$.
@@ -122,11 +122,11 @@ func safe(s string) bool {
 			return false
 		}
 	}
-	return len(s) <= 128 && plain(s)
+	return len(s) <= 128 && trimmed(s)
 }
 
-// plain reports whether an identifier is neither empty nor padded.
-func plain(s string) bool {
+// trimmed reports whether an identifier is neither empty nor padded.
+func trimmed(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
 		return false
 	}

@@ -15,7 +15,7 @@ func (m *message) checkMembers(o *Options) *Rejection {
 	switch {
 	case m.Protocol != Protocol && (!o.V1 || m.Protocol != ProtocolV1):
 		return malformed("protocol", "is not "+Protocol)
-	case !plain(m.ID):
+	case !trimmed(m.ID):
 		return malformed("id", "is empty or has white space around it").silent()
 	case !ValidWorkspace(m.Workspace):
 		return malformed("workspace_id", "is not one token of a subject: it is empty, padded, or has a dot, a space, `*`, `>` or a control character")
@@ -111,7 +111,7 @@ const blankID = "is blank; leave it out if there is none"
 
 func validThread(id string, o *Options) bool {
 	if o.Strict && !o.Storable {
-		return plain(id)
+		return trimmed(id)
 	}
 	return StorableThread(id)
 }

@@ -79,7 +79,7 @@ func (s *Store) order(ctx context.Context, edits []Edit, records []journal.Recor
 		if err != nil {
 			return nil, err
 		}
-		if err := e.fits(version); err != nil {
+		if err := e.checkVersion(version); err != nil {
 			return nil, err
 		}
 		switch {
@@ -107,8 +107,8 @@ func (s *Store) order(ctx context.Context, edits []Edit, records []journal.Recor
 	return ticket, err
 }
 
-// fits refuses an edit of a document that has another version than expected.
-func (e *Edit) fits(version uint64) error {
+// checkVersion refuses an edit of a document that has another version than expected.
+func (e *Edit) checkVersion(version uint64) error {
 	switch {
 	case e.Expect != nil && *e.Expect != version:
 		return fault.New(fault.Conflict, "%s document %.100q has version %d, not %d: read it and decide again", e.Kind, e.Name, version, *e.Expect)

@@ -39,7 +39,7 @@ func (d *Full) apply(stored *schema.AgentRecord, seq uint64) error {
 		if err := samples.UnmarshalBinary(data); err != nil {
 			return err
 		}
-		d.keep(capability, samples)
+		d.setSamples(capability, samples)
 	}
 	if stored.Observed != nil && d.Resume != nil {
 		d.observe(stored.Observed)
@@ -66,11 +66,11 @@ func (d *Full) observe(o *schema.Observed) {
 	}
 	d.Resume.Observe(o.Capability, o.Outcome, latency, samples, o.At)
 	if latency != nil {
-		d.keep(o.Capability, samples)
+		d.setSamples(o.Capability, samples)
 	}
 }
 
-func (d *Full) keep(capability string, samples *identity.Samples) {
+func (d *Full) setSamples(capability string, samples *identity.Samples) {
 	if d.samples == nil {
 		d.samples = map[string]*identity.Samples{}
 	}

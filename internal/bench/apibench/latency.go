@@ -22,7 +22,7 @@ func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error
 
 	following, cancel := context.WithCancel(ctx)
 	defer cancel()
-	url, err := s.plain(ctx)
+	url, err := s.unfiltered(ctx)
 	if err != nil {
 		return bench.Figure{}, err
 	}

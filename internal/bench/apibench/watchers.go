@@ -26,7 +26,7 @@ func watched(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 	if err != nil {
 		return bench.Figure{}, err
 	}
-	follow := s.follower(s.plain)
+	follow := s.follower(s.unfiltered)
 	ours := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		c, err := streams.Gather(ctx, s.http.URL+"/v1/watch?"+topics.Encode(), watchers)
 		if err != nil {

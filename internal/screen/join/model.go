@@ -128,8 +128,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-// look asks for the state at once; answers to earlier questions are ignored.
-func (m *Model) look() tea.Cmd {
+// refresh asks for the state at once; answers to earlier questions are ignored.
+func (m *Model) refresh() tea.Cmd {
 	m.looks++
 	return m.hub.Look(m.looks, 0)
 }
@@ -158,10 +158,10 @@ func (m *Model) sees(msg Looked) tea.Cmd {
 func (m *Model) opened(msg Opened) tea.Cmd {
 	if msg.Err != nil {
 		m.note = screen.Cell(msg.Err.Error())
-		return m.look()
+		return m.refresh()
 	}
 	m.channel, m.lines, m.ended, m.back, m.note = msg.Channel, nil, "", 0, ""
-	return tea.Batch(m.hub.Follow(msg), m.look())
+	return tea.Batch(m.hub.Follow(msg), m.refresh())
 }
 
 func (m *Model) reads(msg Lines) tea.Cmd {
@@ -173,9 +173,9 @@ func (m *Model) reads(msg Lines) tea.Cmd {
 		m.lines = append([]string(nil), m.lines[over:]...)
 	}
 	if m.ended = msg.Ended; m.ended != "" {
-		return m.look()
+		return m.refresh()
 	}
-	return tea.Batch(m.hub.More(), m.look())
+	return tea.Batch(m.hub.More(), m.refresh())
 }
 
 func (m *Model) did(msg Did) tea.Cmd {
@@ -192,7 +192,7 @@ func (m *Model) did(msg Did) tea.Cmd {
 	if msg.Outcome.Leave {
 		return tea.Quit
 	}
-	return m.look()
+	return m.refresh()
 }
 
 // key handles a key.
@@ -210,7 +210,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "esc":
 		m.channel, m.opening, m.at = nil, "", 0
 		m.input.Reset()
-		return tea.Batch(m.hub.Follow(Opened{}), m.look())
+		return tea.Batch(m.hub.Follow(Opened{}), m.refresh())
 	case "pgup":
 		m.back = min(m.back+m.room(), max(len(m.wrapped(m.back+2*m.room()))-m.room(), 0))
 		return nil

@@ -64,20 +64,20 @@ func (l *Log) give(ctx context.Context, r copyRequest, write func(context.Contex
 
 // chunks sends what is written as messages.
 type chunks struct {
-	log    *Log
-	ctx    context.Context //nolint:containedctx // of one transfer
-	inbox  string
-	size   int
-	held   []byte
-	failed error
+	log      *Log
+	ctx      context.Context //nolint:containedctx // of one transfer
+	inbox    string
+	size     int
+	buffered []byte
+	failed   error
 }
 
 func (c *chunks) Write(p []byte) (int, error) {
 	written := len(p)
 	for len(p) > 0 {
-		n := min(c.size-len(c.held), len(p))
-		c.held, p = append(c.held, p[:n]...), p[n:]
-		if len(c.held) == c.size {
+		n := min(c.size-len(c.buffered), len(p))
+		c.buffered, p = append(c.buffered, p[:n]...), p[n:]
+		if len(c.buffered) == c.size {
 			if err := c.flush(); err != nil {
 				return 0, err
 			}
@@ -87,13 +87,13 @@ func (c *chunks) Write(p []byte) (int, error) {
 }
 
 func (c *chunks) flush() error {
-	if len(c.held) == 0 || c.failed != nil {
+	if len(c.buffered) == 0 || c.failed != nil {
 		return c.failed
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, copyTimeout)
 	defer cancel()
-	_, c.failed = c.log.nc.RequestWithContext(ctx, c.inbox, c.held)
-	c.held = c.held[:0]
+	_, c.failed = c.log.nc.RequestWithContext(ctx, c.inbox, c.buffered)
+	c.buffered = c.buffered[:0]
 	return c.failed
 }
 

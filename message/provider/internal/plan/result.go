@@ -63,7 +63,7 @@ func (p *planner) failure(s *source, r *Result, text string) {
 	}
 	switch {
 	case reason != nil:
-		r.Text = plain(reason)
+		r.Text = resultText(reason)
 	case text != "":
 		r.Text = text
 	default:
@@ -107,7 +107,7 @@ func (p *planner) answer(s *source, r *Result, text string) {
 	}
 	r.Text = text
 	if text == "" && r.Value != nil {
-		r.Text = plain(r.Value)
+		r.Text = resultText(r.Value)
 	}
 }
 
@@ -124,8 +124,8 @@ func says(text string, v any) bool {
 	return err == nil && value.Equal(decoded, v)
 }
 
-// plain is a value as a model reads it: a string unchanged, others as JSON.
-func plain(v any) string {
+// resultText is a value as a model reads it: a string unchanged, others as JSON.
+func resultText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
