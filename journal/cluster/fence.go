@@ -119,7 +119,11 @@ func (t *term) put(ctx context.Context, all []candidate, check func(context.Cont
 			told = time.Now()
 			t.log.Elsewhere(t.shard)
 		}
-		if err := check(ctx); err != nil {
+		// While a log has no leader nobody answers this; the next try is not to wait long.
+		short, cancel := context.WithTimeout(ctx, slowestLook)
+		err = check(short)
+		cancel()
+		if err != nil {
 			return err
 		}
 		select {
