@@ -18,7 +18,7 @@ import (
 
 // auditWrites are the ways in which code names the kind of an audit record.
 var auditWrites = regexp.MustCompile(`(?:b\.audit|auditRecord|AuditRecord|AuditIn|Hub\.Audit|h\.Audit|noteOf)\([^"\n]*"([a-z_]+)"` +
-	`|AuditNote\{+Kind: "([a-z_]+)"|auditKind = "([a-z_]+)"|\t\}, "([a-z]+_[a-z_]*set)"\)|kind :?= "(channel_[a-z]+)"`)
+	`|AuditNote\{+Kind: "([a-z_]+)"|[aA]udit[A-Z][a-z]+ = "([a-z_]+)"|\t\}, "([a-z]+_[a-z_]*set)"\)|kind :?= "(channel_[a-z]+)"`)
 
 // parley audit --kind refuses what is not in its list, so the list must be complete.
 func TestTheKindsOfTheAuditAreListed(t *testing.T) {
