@@ -33,15 +33,15 @@ func New(link Link, model Model, opts Options) *Agent {
 	return a
 }
 
-// Link is the agent's way to its hub.
+// Link returns the link to the agent's hub.
 func (a *Agent) Link() Link { return a.link }
 
-// Self is who the agent is.
+// Self returns who the agent is.
 func (a *Agent) Self() Identity { return a.link.Self() }
 
-// Run receives envelopes and answers them until ctx ends, which is no error,
-// or the link does. It returns when every turn that it began has ended. At most
-// one turn runs at a time for each channel, in the order of delivery.
+// Run receives envelopes and answers them until ctx or the link ends; the end
+// of ctx is not an error. It returns when every turn that it began has ended.
+// At most one turn runs at a time for each channel, in the order of delivery.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer a.lanes.wait()
@@ -65,8 +65,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// take handles one delivery and answers it. One that was cut off by the end of
-// the process is not answered, so that it is delivered again.
+// take handles one delivery and acks or nacks it. A delivery that the end of
+// the process cut off gets neither, so that it is delivered again.
 func (a *Agent) take(ctx context.Context, d *Delivery) {
 	err := a.react(ctx, d.Envelope)
 	if ctx.Err() != nil {
@@ -83,7 +83,7 @@ func (a *Agent) take(ctx context.Context, d *Delivery) {
 	}
 }
 
-// react is the default handler, behind the application's own.
+// react is the default handler, which runs after the application's own.
 func (a *Agent) react(ctx context.Context, e *envelope.Envelope) (err error) {
 	defer rescue(&err)
 	if box := a.lanes.mailbox(e.Channel); box != nil {

@@ -25,7 +25,7 @@ func check(t *testing.T, statement string, fn func(t *spec.T, w *world)) {
 	spec.Check(t, statement, func(t *spec.T) { inBubble(t, fn) })
 }
 
-// test is check without a statement.
+// test is like check, without a statement.
 func test(t *testing.T, name string, fn func(t *spec.T, w *world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func (w *world) say(t *spec.T, link agent.Link, channelID, text string) string {
 	return id
 }
 
-// log is a channel's history of some types, all if none is named.
+// log returns a channel's history of some types, all if none is named.
 func (w *world) log(t *spec.T, link agent.Link, channelID string, types ...string) []*envelope.Envelope {
 	t.Helper()
 	all, err := link.Log(w.ctx, channelID)
@@ -132,7 +132,7 @@ func (w *world) log(t *spec.T, link agent.Link, channelID string, types ...strin
 	return kept
 }
 
-// lines are a channel's texts as "who: what".
+// lines returns a channel's texts as "who: what".
 func (w *world) lines(t *spec.T, link agent.Link, channelID string) []string {
 	t.Helper()
 	var lines []string
@@ -183,7 +183,7 @@ func (s *script) asked() []agent.Prompt {
 	return append([]agent.Prompt{}, s.prompts...)
 }
 
-// inputs are what the model was asked, round by round.
+// inputs returns what the model was asked, round by round.
 func (s *script) inputs() []string {
 	var list []string
 	for _, p := range s.asked() {

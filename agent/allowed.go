@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/internal/loop"
 )
 
-// How often SendWhenAllowed asks.
+// How often SendWhenAllowed checks.
 const (
 	firstAsk = 50 * time.Millisecond
 	slowAsk  = 2 * time.Second

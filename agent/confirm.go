@@ -64,7 +64,8 @@ func (c Confirmation) ask(call *Call) (request.Asking, error) {
 	if len(arguments) > 0 && !arguments.IsValid() {
 		return request.Asking{}, fault.New(fault.Invalid, "the arguments of '%s' are not JSON", call.Name)
 	}
-	// Other arguments are another question: an answer holds for what was shown.
+	// Different arguments are a different question: an answer holds only for
+	// what was shown.
 	sum := sha256.Sum256([]byte(call.Arguments))
 	q := request.Asking{Key: "confirm:" + call.Key + ":" + hex.EncodeToString(sum[:8]), Request: request.Request{
 		Kind: cmp.Or(c.Kind, request.Approval), Channel: call.Turn.Channel.ID, AskedBy: call.Turn.Agent.link.Self().ID, For: c.For,
@@ -84,7 +85,7 @@ func (c Confirmation) ask(call *Call) (request.Asking, error) {
 	return q, nil
 }
 
-// verdict is nil if a request was granted.
+// verdict returns nil if a request was granted.
 func verdict(r *request.Request) error {
 	if request.Approves(r.Outcome()) {
 		return nil
@@ -100,7 +101,7 @@ func verdict(r *request.Request) error {
 	return fault.New(fault.AccessDenied, "the request was cancelled: %s", r.Reason)
 }
 
-// untilReached asks again while the hub is away.
+// untilReached retries ask while the hub cannot be reached.
 func untilReached(ctx context.Context, ask func() (*request.Request, error)) (*request.Request, error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		r, err := ask()

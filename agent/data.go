@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// channelData is the payload of a handshake's envelope.
+// channelData returns the payload of a handshake's envelope.
 func channelData(channelID string) []byte {
 	b := &jsonbuf.Buffer{}
 	data, err := b.Open('{').Key("channel_id").String(channelID).Close('}').Result()

@@ -10,15 +10,15 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// Delegation is what the hub is told of a delegation, as the payload of its task.
-// Whoever works for it spends what its owner may spend.
+// Delegation describes a delegation to the hub, as the payload of its task. The
+// agent that works for the task spends from the owner's budget.
 type Delegation struct {
 	To     string `json:"delegated_to"`    // the agent's id
 	Within string `json:"within,omitzero"` // the task that the owner itself works for
 }
 
-// Delegation is the task that the turn works for, where another agent delegated
-// it and says so; else empty.
+// Delegation returns the task that the turn works for, if another agent
+// delegated it and named the task; else empty.
 func (t *Turn) Delegation() string {
 	if t.Depth() == 0 {
 		return ""
@@ -26,8 +26,8 @@ func (t *Turn) Delegation() string {
 	return t.Trigger.Task
 }
 
-// trackDelegation tells the hub of a delegation as a task, if the options say so.
-// End ends the task; with a reason it failed.
+// trackDelegation reports a delegation to the hub as a task, if the options say
+// so. end ends the task; with a reason it failed.
 func (t *Turn) trackDelegation(ctx context.Context, to *Peer, in delegation) (id string, end func(failed string), err error) {
 	if !t.Agent.opts.TrackDelegations {
 		return "", func(string) {}, nil

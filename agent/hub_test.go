@@ -89,7 +89,7 @@ func (h *house) say(l *embedded.Link, channelID, text string) {
 	}
 }
 
-// lines are what is said in a channel, by name.
+// lines returns what is said in a channel, by name.
 func (h *house) lines(channelID string) []string {
 	var lines []string
 	for e, err := range h.hub.Log(h.ctx, channelID, 0, 0) {

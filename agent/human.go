@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// ErrDisconnected is what waiting for a human's envelopes, and sending, end
-// with once it has disconnected.
+// ErrDisconnected is returned by Send, and by everything that waits for a
+// human's envelopes, once the human has disconnected.
 var ErrDisconnected = errors.New("agent: disconnected")
 
 // DefaultPull is how many envelopes wait for a human who does not read.
@@ -26,7 +26,7 @@ const DefaultPull = 1024
 type HumanOptions struct {
 	// NoAutoAck leaves invites to the application.
 	NoAutoAck bool
-	// Pull bounds what waits to be read, for each reader; the oldest goes
+	// Pull bounds what waits to be read, for each reader; the oldest is dropped
 	// first. 0 is DefaultPull.
 	Pull int
 	Log  *slog.Logger
@@ -121,7 +121,7 @@ func protect(callback func(*envelope.Envelope) error, e *envelope.Envelope) (err
 	return callback(e)
 }
 
-// Self is who the human is.
+// Self returns who the human is.
 func (h *Human) Self() Identity { return h.link.Self() }
 
 // OnEnvelope calls back with every envelope from now on. A callback that fails
@@ -167,7 +167,7 @@ func (h *Human) watch(channelID string) *inflow {
 	return own
 }
 
-// Forget drops the envelopes that wait for a channel that nobody will wait for
+// Forget drops the queued envelopes of a channel that nobody will wait for
 // again.
 func (h *Human) Forget(channelID string) {
 	h.mu.Lock()
@@ -225,7 +225,7 @@ func (h *Human) Send(ctx context.Context, channelID, text string, to turn.Addres
 	return h.Post(ctx, e)
 }
 
-// Post posts any envelope; without a sender it is the human's own.
+// Post posts any envelope; if it has no sender, the human is its sender.
 func (h *Human) Post(ctx context.Context, e *envelope.Envelope) (string, error) {
 	if err := h.connected(); err != nil {
 		return "", fmt.Errorf("not sent: %w", err)

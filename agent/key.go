@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// callKey names a tool call by where it stands: the channel, the turn that is
+// callKey names a tool call by its position: the channel, the turn that is
 // being taken, the tool, and which call of that tool in the round it is. It is
 // the same when the round is tried again.
 func callKey(channelID string, turns int, tool string, ordinal int) string {

@@ -16,7 +16,7 @@ type lanes struct {
 	expecting int           // turns that wait for a delivery
 	room      chan struct{} // closed and replaced when there may be room
 	running   int
-	idle      *sync.Cond // told when running comes to zero
+	idle      *sync.Cond // signalled when running comes to zero
 }
 
 func newLanes(limit int) *lanes {
@@ -37,7 +37,7 @@ func (l *lanes) wait() {
 type lane struct {
 	queue []job
 	busy  bool
-	box   *inflow // while set, deliveries go here and to nobody else
+	box   *inflow // while set, deliveries go only here
 }
 
 type job struct {
@@ -90,7 +90,7 @@ func (l *lanes) makeRoom() {
 	l.room = make(chan struct{})
 }
 
-// expect says that a turn waits for a delivery, until done.
+// expect records that a turn waits for a delivery, until done is called.
 func (l *lanes) expect() (done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +154,7 @@ func (l *lanes) forget(id string, ln *lane) {
 	}
 }
 
-// divert sends a channel's deliveries to a mailbox alone until close.
+// divert sends a channel's deliveries only to a mailbox, until restore.
 func (l *lanes) divert(id string) *inflow {
 	l.mu.Lock()
 	defer l.mu.Unlock()

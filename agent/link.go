@@ -8,10 +8,10 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Link is one identity's way to its hub. Errors carry codes of package fault.
-// Safe for concurrent use.
+// Link is how one identity reaches its hub. Errors carry codes of package
+// fault. Safe for concurrent use.
 type Link interface {
-	// Self is the identity that the link acts for.
+	// Self returns the identity that the link acts for.
 	Self() Identity
 	// Receive waits for the next delivery. Deliveries of one channel come in
 	// the order of its log. An error ends the link.
@@ -38,18 +38,18 @@ type Delivery struct {
 // Channels is what a link does with conversations.
 type Channels interface {
 	Channel(ctx context.Context, id string) (*channel.Metadata, error)
-	// ListChannels lists those the identity takes part in, oldest first, ended
-	// ones too.
+	// ListChannels lists the channels that the identity takes part in, oldest
+	// first, ended ones too.
 	ListChannels(ctx context.Context, limit int) ([]*channel.Metadata, error)
 	// OpenChannel returns when the channel is active.
 	OpenChannel(ctx context.Context, o Opening) (*channel.Metadata, error)
 	CloseChannel(ctx context.Context, id, reason string) (*channel.Metadata, error)
-	// Log is a channel's whole history in order.
+	// Log returns a channel's whole history in order.
 	Log(ctx context.Context, channelID string) ([]*envelope.Envelope, error)
 	// Answer finds the identity's own envelope that answers another; nil if
 	// there is none.
 	Answer(ctx context.Context, channelID, cause string) (*envelope.Envelope, error)
-	// CanSend asks whether the adapter would accept an envelope of a type now.
+	// CanSend reports whether the adapter would accept an envelope of a type now.
 	CanSend(ctx context.Context, channelID, eventType string) (bool, error)
 	Post(ctx context.Context, e *envelope.Envelope) (id string, err error)
 	PendingTurns(ctx context.Context) ([]PendingTurn, error)
@@ -67,7 +67,7 @@ type Opening struct {
 	Labels       map[string]string
 }
 
-// PendingTurn is a turn that is the identity's to take.
+// PendingTurn is a turn that the identity is to take.
 type PendingTurn struct {
 	Channel    string
 	Trigger    string // empty before anyone has spoken
@@ -82,7 +82,7 @@ type Directory interface {
 	Peer(ctx context.Context, nameOrID string) (*Peer, error)
 	// Peers lists identities in the order they registered.
 	Peers(ctx context.Context, q PeerQuery) ([]*Peer, error)
-	// Skill is an identity's skill document, or the one made for it if it
+	// Skill returns an identity's skill document, or the one made for it if it
 	// stored none.
 	Skill(ctx context.Context, agentID string) (string, error)
 }
@@ -124,8 +124,8 @@ type Observed struct {
 	Expired   int64 `json:"expired"`
 }
 
-// SuccessRate is the share of all observed tasks that were completed; false if
-// none was observed.
+// SuccessRate returns the share of all observed tasks that were completed;
+// false if none was observed.
 func (p *Peer) SuccessRate() (float64, bool) {
 	var n, completed int64
 	for _, o := range p.Observed {

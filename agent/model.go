@@ -19,18 +19,18 @@ type ModelFunc func(ctx context.Context, p *Prompt) (*Response, error)
 // Respond calls the function.
 func (f ModelFunc) Respond(ctx context.Context, p *Prompt) (*Response, error) { return f(ctx, p) }
 
-// Prompt is what a model is asked.
+// Prompt is the input of a model.
 type Prompt struct {
 	System string
 	// Messages are the conversation so far, the new input last, followed by
 	// this round's calls and their results once there are any.
 	Messages []Message
 	Tools    []*Tool
-	// Turn is what the round happens in. It is for reading.
+	// Turn is the turn that the round belongs to. It must not be changed.
 	Turn *Turn
 }
 
-// Input is the text that the round began with.
+// Input returns the text that the round began with.
 func (p *Prompt) Input() string {
 	for i := len(p.Messages) - 1; i >= 0; i-- {
 		if m := p.Messages[i]; m.Role == User {
@@ -66,8 +66,8 @@ type Message struct {
 type Response struct {
 	Text  string
 	Calls []turn.Call
-	// Verbatim is for the model itself: it finds it in the message of this
-	// response when it is asked again in the same round.
+	// Verbatim is for the model itself: when the model is asked again in the
+	// same round, the message of this response contains it.
 	Verbatim any
 }
 

@@ -68,9 +68,9 @@ func (a *Agent) round(ctx context.Context, t *Turn, p *Prompt) (turn.Round, erro
 	return round, fmt.Errorf("agent: the model still calls tools after %d steps", a.opts.Steps)
 }
 
-// freshID is a call's id within its round. It is the model's own, unless the
-// model gave none or one that an earlier call has: the results would be mixed
-// up.
+// freshID returns a call's id within its round. It is the model's own, unless
+// the model gave none or one that an earlier call has: the results would be
+// mixed up.
 func freshID(earlier []turn.Call, id string) string {
 	taken := func(c turn.Call) bool { return c.ID == id }
 	for n := len(earlier) + 1; id == "" || slices.ContainsFunc(earlier, taken); n++ {
@@ -87,7 +87,7 @@ func (t *Turn) callKey(tool string, ordinal int) string {
 	return callKey(t.Channel.ID, t.key, tool, ordinal)
 }
 
-// call runs one tool, confirmed where it wants that.
+// call runs one tool, after confirmation if the tool needs it.
 func (a *Agent) call(ctx context.Context, tool *Tool, call *Call) (result any, err error) {
 	if tool == nil {
 		return nil, fault.New(fault.NotFound, "unknown tool '%s'", call.Name)

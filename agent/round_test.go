@@ -17,13 +17,13 @@ import (
 
 const noUpdates = `"context_updates":{"set":{},"delete":[]}`
 
-// returns is a tool that answers with a value.
+// returns returns a tool that answers with a value.
 func returns(name string, value any) *agent.Tool {
 	return &agent.Tool{Name: name, Run: func(context.Context, *agent.Call) (any, error) { return value, nil }}
 }
 
 // workflowRound lets b take one round of a workflow that a began, and returns
-// what the log then holds behind a's text.
+// what the log then holds after a's text.
 func workflowRound(t *spec.T, w *world, knobs []byte, model agent.Model, opts agent.Options) (*channel.Metadata, []*envelope.Envelope) {
 	t.Helper()
 	w.run("b", model, opts)

@@ -34,7 +34,7 @@ type TaskSpec struct {
 	TTL         time.Duration
 }
 
-// spec is the part that hubs keep.
+// spec returns the part of the spec that hubs keep.
 func (s *TaskSpec) spec() task.Spec {
 	return task.Spec{Title: s.Title, Description: s.Description, Payload: s.Payload, Capability: s.Capability}
 }

@@ -25,7 +25,7 @@ func (r *TaskRun) tell(ctx context.Context, eventType string, data *jsonbuf.Buff
 	r.mirror(ctx, "post_envelope", err)
 }
 
-// key names the event, so that it is logged once however often it is told.
+// key names the event, so that it is logged once however often it is posted.
 func (r *TaskRun) key(eventType string) string {
 	if eventType != envelope.TypeTaskProgress {
 		return eventType + ":" + r.ID
@@ -35,8 +35,8 @@ func (r *TaskRun) key(eventType string) string {
 	return fmt.Sprintf("%s:%s:%d", eventType, r.ID, r.progress)
 }
 
-// mirror reports that the hub could not be told. If that fails too, it is only
-// logged.
+// mirror reports that the hub did not receive an update. If that report fails
+// too, it is only logged.
 func (r *TaskRun) mirror(ctx context.Context, op string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// TaskRun is a task that this agent owns. What happens to it is told to the
-// hub, and, while the round that began it runs, to the channel. Telling never
-// fails the work itself.
+// TaskRun is a task that this agent owns. Its changes are reported to the hub
+// and, while the round that began it runs, to the channel. A failed report
+// never fails the work itself.
 type TaskRun struct {
 	ID   string
 	Spec TaskSpec
@@ -51,7 +51,7 @@ func (t *Turn) Begin(ctx context.Context, spec TaskSpec) *TaskRun {
 	return run
 }
 
-// Task is the innermost task of the turn that has not ended, or nil.
+// Task returns the innermost task of the turn that has not ended, or nil.
 func (t *Turn) Task() *TaskRun {
 	if t == nil {
 		return nil
@@ -72,7 +72,7 @@ func (t *Turn) enter(run *TaskRun) {
 	t.Agent.tasks[run.ID] = run
 }
 
-// speaks reports whether the turn has a channel to tell of tasks, now.
+// speaks reports whether the turn has a channel in which to report tasks now.
 func (t *Turn) speaks() bool {
 	t.Agent.mu.Lock()
 	defer t.Agent.mu.Unlock()
@@ -92,15 +92,15 @@ func (t *Turn) channelID() string {
 	return t.Channel.ID
 }
 
-// State is where the task stands.
+// State returns where the task stands.
 func (r *TaskRun) State() task.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state
 }
 
-// CancelRequested is closed when somebody asks to cancel the task. The task may
-// ignore that.
+// CancelRequested returns a channel that is closed when somebody asks to cancel
+// the task. The task may ignore that.
 func (r *TaskRun) CancelRequested() <-chan struct{} { return r.cancel }
 
 // Progress reports how far the task is: an object whose keys are merged into
@@ -175,7 +175,7 @@ var endTypes = map[task.State]string{
 	task.Cancelled: envelope.TypeTaskCancelled,
 }
 
-// end tells of the end once; a second one is ignored.
+// end reports the end once; later calls are ignored.
 func (r *TaskRun) end(ctx context.Context, u task.Update) {
 	r.mu.Lock()
 	if r.state.Terminal() {

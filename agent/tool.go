@@ -67,7 +67,7 @@ func NewTool[A any](name, description, parameters string, run func(ctx context.C
 	}
 }
 
-// showResult is a tool's result as the model reads it.
+// showResult returns a tool's result as the model reads it.
 func showResult(result any, err error) string {
 	if err != nil {
 		return "Error: " + err.Error()

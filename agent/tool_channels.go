@@ -148,7 +148,7 @@ func openChannel(ctx context.Context, call *Call, in channelsArgs) (any, error) 
 		return opened, nil
 	}
 	if opened.Seed, err = seed(ctx, call, m, in.Message); err != nil {
-		_, _ = link.CloseChannel(ctx, m.ID, "seed_failed") // what failed is told below
+		_, _ = link.CloseChannel(ctx, m.ID, "seed_failed") // the failure is reported below
 		return refusal("seed send failed: %v", err)
 	}
 	return opened, nil
@@ -239,7 +239,7 @@ func closeChannel(ctx context.Context, call *Call, in channelsArgs) (any, error)
 	}{m.ID, m.State.String(), m.CloseReason}, nil
 }
 
-// unquoted is a JSON text or number as plain text; null and nothing are empty.
+// unquoted returns a JSON text or number as plain text; null and nothing are empty.
 func unquoted(v jsontext.Value) string {
 	switch v.Kind() {
 	case '"':

@@ -44,7 +44,7 @@ type said struct {
 	text     string
 }
 
-// texts are the texts of a channel that the caller may see. Packets are not
+// texts returns the texts of a channel that the caller may see. Packets are not
 // among them.
 func (c *Call) texts(ctx context.Context, channelID string) ([]said, error) {
 	m, err := c.link().Channel(ctx, channelID)

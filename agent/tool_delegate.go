@@ -130,13 +130,13 @@ func awaitReply(ctx context.Context, box *inflow, target string, in delegation) 
 	}
 }
 
-// duration is a model's number of seconds, within reason.
+// duration returns a model's number of seconds, within reason.
 func duration(seconds float64) time.Duration {
 	const year = 365 * 24 * time.Hour
 	return time.Duration(min(max(seconds, 0), year.Seconds()) * float64(time.Second))
 }
 
-// reasonOf is why a channel ended.
+// reasonOf returns why a channel ended.
 func reasonOf(e *envelope.Envelope) string {
 	var data struct {
 		Reason string `json:"reason"`

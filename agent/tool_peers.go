@@ -95,7 +95,7 @@ func sortPeers(peers []*Peer, by string) {
 	}
 }
 
-// price sorts peers that state no price behind all others.
+// price returns a number to sort by. Peers that state no price come last.
 func price(p *Peer) float64 {
 	const unknown = 1e300
 	if p.Cost == nil {
@@ -148,7 +148,7 @@ func describePeer(ctx context.Context, link Link, name string) (any, error) {
 	}, nil
 }
 
-// list is never nil, so that it is written as [].
+// list returns s, or an empty slice for nil, so that it is written as [].
 func list[T any](s []T) []T {
 	if s == nil {
 		return []T{}

@@ -13,9 +13,9 @@ const (
 	FinishTool  = "finish"
 )
 
-// routingTools are what a model needs to route a workflow: one tool for each
-// name that the graph waits for, and two that route by themselves. A name that
-// is taken stays with the tool that has it.
+// routingTools returns what a model needs to route a workflow: one tool for
+// each name that the graph waits for, and two that route by themselves. A name
+// that is taken stays with the tool that has it.
 func routingTools(s channel.State, taken []*Tool) []*Tool {
 	state, ok := s.(*workflow.State)
 	if !ok {

@@ -75,7 +75,8 @@ func TestRoutingTools(t *testing.T) {
 	}
 }
 
-// Somebody who is not in the channel is no target, and the model is told so.
+// An agent that is not in the channel is not a target, and the model's tool
+// result says so.
 func TestHandoffToAStranger(t *testing.T) {
 	t.Parallel()
 	network := agenttest.New()

@@ -17,7 +17,7 @@ func NetworkTools() []*Tool {
 	return []*Tool{delegateTool(), peersTool(), channelsTool(), tasksTool(), contextTool()}
 }
 
-// channelTools are those that a channel itself offers.
+// channelTools returns the tools that a channel itself offers.
 func channelTools(names []string) []*Tool {
 	var tools []*Tool
 	if slices.Contains(names, turn.Say) {
@@ -26,7 +26,7 @@ func channelTools(names []string) []*Tool {
 	return tools
 }
 
-// refusal is a failure that a model reads.
+// refusal returns a failure that a model reads.
 func refusal(format string, args ...any) (any, error) {
 	return fmt.Sprintf("Error: "+format, args...), nil
 }
@@ -35,7 +35,7 @@ func unknownAction(action string, known ...string) (any, error) {
 	return refusal("unknown action '%s'; choose from %s", action, strings.Join(known, ", "))
 }
 
-// current is the id of the channel a call happens in, or what the call names.
+// current returns the channel that the call names, or else the one in which it happens.
 func (c *Call) current(named string) string {
 	if named != "" || c.Turn == nil || c.Turn.Channel == nil {
 		return named
@@ -43,10 +43,10 @@ func (c *Call) current(named string) string {
 	return c.Turn.Channel.ID
 }
 
-// link is the connection to the hub of the agent that makes the call.
+// link returns the connection to the hub of the agent that makes the call.
 func (c *Call) link() Link { return c.Turn.Agent.link }
 
-// resolve finds ids by name or id; the first one unknown is returned.
+// resolve finds ids by name or id, and returns the first name that is unknown.
 func resolve(ctx context.Context, link Link, names []string) (ids []string, unknown string) {
 	for _, name := range names {
 		peer, err := link.Peer(ctx, name)

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// Turn is what one round happens in: the channel, what is being answered, and
-// how things stood when it began. Outside a channel only Agent is set.
+// Turn is the context of one round: the channel, what is being answered, and
+// the state when the round began. Outside a channel only Agent is set.
 type Turn struct {
 	Agent   *Agent
 	Channel *channel.Metadata
@@ -27,7 +27,7 @@ type Turn struct {
 	over bool     // the round has ended: tasks no longer post
 }
 
-// Depth is how many delegations led here.
+// Depth returns how many delegations led here.
 func (t *Turn) Depth() int {
 	if t == nil || t.Trigger == nil {
 		return 0
@@ -35,7 +35,7 @@ func (t *Turn) Depth() int {
 	return t.Trigger.Depth
 }
 
-// Name is a participant's name, or its id where it has none.
+// Name returns a participant's name, or its id where it has none.
 func (t *Turn) Name(id string) string {
 	if t == nil || t.names[id] == "" {
 		return id
@@ -122,8 +122,8 @@ func stale(governs channel.Adapter, m *channel.Metadata, s channel.State, log []
 	return trigger > at
 }
 
-// input is what the model is asked: the trigger as the view shows it, or as the
-// adapter reads it where the view shows nothing.
+// input returns the input of the model: the trigger as the view shows it, or as
+// the adapter reads it where the view shows nothing.
 func (t *Turn) input(governs channel.Adapter, e *envelope.Envelope) string {
 	shown := t.project(governs, []*envelope.Envelope{e})
 	if len(shown) == 0 || shown[0].Content != nil && shown[0].Text == "" {
@@ -145,7 +145,7 @@ func (t *Turn) project(governs channel.Adapter, log []*envelope.Envelope) []view
 	})
 }
 
-// answer posts what the round became, as the reply to its trigger.
+// answer posts the result of the round as the reply to its trigger.
 func (a *Agent) answer(ctx context.Context, t *Turn, round turn.Round) error {
 	governs, err := a.adapterOf(t.Channel)
 	if err != nil {
@@ -202,7 +202,7 @@ func fold(governs channel.Adapter, m *channel.Metadata, log []*envelope.Envelope
 	return s, nil
 }
 
-// speakers are all whose names a view may show.
+// speakers returns the ids whose names a view may show.
 func speakers(m *channel.Metadata, log []*envelope.Envelope) []string {
 	ids := m.IDs()
 	seen := make(map[string]bool, len(ids))

@@ -193,7 +193,7 @@ func TestInput(t *testing.T) {
 	})
 }
 
-// shipped is one of Parley's adapters.
+// shipped returns one of Parley's adapters.
 func shipped(name string) channel.Adapter { return adapterNamed(name) }
 
 // viewing is an adapter with a view and a fallback of its own.

@@ -118,7 +118,7 @@ func (c *Client) fetch(ctx context.Context, op wire.Op, params, result any) erro
 	return wire.DecodeResult(raw, result)
 }
 
-// get is fetch of one record.
+// get fetches one record.
 func get[T any](ctx context.Context, c *Client, op wire.Op, params any) (*T, error) {
 	result := new(T)
 	if err := c.fetch(ctx, op, params, result); err != nil {

@@ -102,14 +102,14 @@ func (i *Identity) Answer(ctx context.Context, channelID, cause string) (*envelo
 	return wire.DecodeEnvelope(raw)
 }
 
-// CanSend asks whether the adapter would accept an envelope of a type now.
+// CanSend reports whether the adapter would accept an envelope of a type now.
 func (i *Identity) CanSend(ctx context.Context, channelID, eventType string) (bool, error) {
 	var can bool
 	err := i.client.fetch(ctx, wire.CanSend, wire.CanSendParams{Channel: channelID, Sender: i.id, Type: eventType}, &can)
 	return can, err
 }
 
-// PendingTurns lists the turns that are the identity's to take.
+// PendingTurns lists the turns that the identity is to take.
 func (i *Identity) PendingTurns(ctx context.Context) ([]agent.PendingTurn, error) {
 	raw, err := i.client.ask(ctx, wire.PendingTurnsFor, wire.ByAgent{Agent: i.id}, nil)
 	if err != nil {
@@ -123,7 +123,7 @@ func (i *Identity) PendingTurns(ctx context.Context) ([]agent.PendingTurn, error
 	return list, err
 }
 
-// ReportTurnFailure tells the hub that a turn failed.
+// ReportTurnFailure reports to the hub that a turn failed.
 func (i *Identity) ReportTurnFailure(ctx context.Context, channelID, envelopeID string, cause error) error {
 	return i.client.fetch(ctx, wire.ReportTurnFailure, wire.TurnFailureParams{
 		Channel: channelID, Agent: i.id, Envelope: envelopeID, Error: cause.Error(),

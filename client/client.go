@@ -30,7 +30,7 @@ type Options struct {
 	// MaxBackoff; 0: 100 ms and 5 s.
 	Backoff    time.Duration
 	MaxBackoff time.Duration
-	// Ping is how often the connection is tried, and how long that may take;
+	// Ping is how often the connection is tested, and how long that may take;
 	// 0: 20 s.
 	Ping time.Duration
 	// Deliveries is how many may wait to be received by one identity; 0:
@@ -106,15 +106,15 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Endpoint is what the hub calls the connection, once an identity has attached
-// on it.
+// Endpoint returns the hub's name for the connection, once an identity has
+// attached on it.
 func (c *Client) Endpoint() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.endpoint
 }
 
-// Reconnects is how often the connection was lost and made again.
+// Reconnects returns how often the connection was lost and made again.
 func (c *Client) Reconnects() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +129,7 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	if header == nil {
 		header = http.Header{}
 	}
-	// Our agents tell their channels of tasks themselves.
+	// Our agents report tasks to their channels themselves.
 	header.Set(wire.MirrorHeader, wire.MirrorOwn)
 	url := c.at.now
 	if len(c.at.given) > 1 { // so that a node that hangs does not keep the client from the others
@@ -230,7 +230,7 @@ func (c *Client) keepAlive(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// begin runs fn beside the caller, unless the client is closed.
+// begin runs fn in a new goroutine, unless the client is closed.
 func (c *Client) begin(fn func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,7 +269,7 @@ func (c *Client) notified(n *wire.Notify) {
 	}
 }
 
-// write sends a frame; what fails is noticed by the reader.
+// write sends a frame; the reader notices a failure.
 func (c *Client) write(conn *websocket.Conn, frame []byte) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
 	defer cancel()
@@ -278,7 +278,7 @@ func (c *Client) write(conn *websocket.Conn, frame []byte) {
 	}
 }
 
-// connected says hello for every identity, and sends what waits.
+// connected sends a hello for every identity, and then what waits.
 func (c *Client) connected(conn *websocket.Conn) {
 	c.greeting.Lock()
 	defer c.greeting.Unlock()

@@ -260,8 +260,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// A request that the hub would execute twice is not sent again: the caller is
-// told that its outcome is unknown.
+// A request that the hub would execute twice is not sent again: the caller's
+// error says that its outcome is unknown.
 func TestLostAnswerOfWhatCannotBeRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

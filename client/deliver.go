@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// deliver takes a delivery. One that waits or is being worked on is not taken
-// twice; one that was acknowledged is acknowledged again.
+// deliver takes a delivery. A delivery that waits or is being worked on is not
+// taken twice; one that was acknowledged is acknowledged again.
 func (i *Identity) deliver(e *envelope.Envelope) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -104,14 +104,14 @@ func (i *Identity) askAgain() {
 	}
 }
 
-// welcome is where a replay begins: from here on nothing is missing.
+// welcome marks where a replay begins: from here on nothing is missing.
 func (i *Identity) welcome() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.lost, i.asking = false, false
 }
 
-// acknowledge ends a delivery. Without a connection it is remembered, and told
+// acknowledge ends a delivery. Without a connection it is remembered, and sent
 // when the hub delivers again.
 func (i *Identity) acknowledge(e *envelope.Envelope, status, reason string) error {
 	i.mu.Lock()

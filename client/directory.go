@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Self is the identity that the link acts for.
+// Self returns the identity that the link acts for.
 func (i *Identity) Self() agent.Identity { return agent.Identity{ID: i.id, Name: i.passport.Name} }
 
 // Names resolves ids; an unknown id maps to itself.
@@ -102,8 +102,8 @@ func (i *Identity) peer(ctx context.Context, p *identity.Passport) (*agent.Peer,
 
 func deref(s *string) string { return *cmp.Or(s, new(string)) }
 
-// Skill is an identity's skill document, or the one made for it if it stored
-// none.
+// Skill returns an identity's skill document, or the one made for it if it
+// stored none.
 func (i *Identity) Skill(ctx context.Context, agentID string) (string, error) {
 	var text *string
 	if err := i.client.fetch(ctx, wire.GetSkill, wire.ByAgent{Agent: agentID}, &text); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Registration is who to be. Only the passport's name is needed.
+// Registration describes the identity to register or attach to. Only the
+// passport's name is needed.
 type Registration struct {
 	Passport identity.Passport
 	Resume   *identity.Resume
@@ -19,7 +20,7 @@ type Registration struct {
 	Skill    *string
 }
 
-// Identity is someone on a connection. Safe for concurrent use.
+// Identity is an identity on a connection. Safe for concurrent use.
 type Identity struct {
 	client   *Client
 	id       string
@@ -79,7 +80,7 @@ func (c *Client) Register(ctx context.Context, r Registration) (*Identity, error
 	return i, bad
 }
 
-// Attach becomes an existing identity, and is told what it has not
+// Attach attaches to an existing identity, and receives what it has not
 // acknowledged. An unknown name is registered.
 func (c *Client) Attach(ctx context.Context, r Registration) (*Identity, error) {
 	for {
@@ -166,7 +167,7 @@ func (i *Identity) helloFrame(since string) []byte {
 	})
 }
 
-// host enters an identity, so that its deliveries find it.
+// host adds an identity, so that it receives its deliveries.
 func (c *Client) host(p identity.Passport) *Identity {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,13 +187,13 @@ func (c *Client) forget(i *Identity) {
 	}
 }
 
-// ID is the identity's id.
+// ID returns the identity's id.
 func (i *Identity) ID() string { return i.id }
 
-// Name is the identity's name.
+// Name returns the identity's name.
 func (i *Identity) Name() string { return i.passport.Name }
 
-// Client is the connection that the identity is on.
+// Client returns the connection that the identity is on.
 func (i *Identity) Client() *Client { return i.client }
 
 // Unregister removes the identity from the hub.

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// withIDs is an opening with ids in place of names, as the protocol wants them.
-// What has the form of an id is not looked up.
+// withIDs returns an opening with ids in place of names, as the protocol
+// requires. What has the form of an id is not looked up.
 func (c *Client) withIDs(ctx context.Context, o agent.Opening) (agent.Opening, error) {
 	found := map[string]string{}
 	lookUp := func(name string) (string, error) {
@@ -58,7 +58,7 @@ func (c *Client) withIDs(ctx context.Context, o agent.Opening) (agent.Opening, e
 	return o, failed
 }
 
-// knobNamer is the adapter that knows whom an opening's knobs name; nil if
+// knobNamer returns the adapter that knows whom an opening's knobs name; nil if
 // there are no knobs or none does.
 func knobNamer(o agent.Opening) channel.KnobNamer {
 	if len(o.Knobs) == 0 {

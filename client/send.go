@@ -30,8 +30,8 @@ func (i *Identity) Post(ctx context.Context, e *envelope.Envelope) (string, erro
 	return id, err
 }
 
-// prepared is an envelope as it is sent. Its data becomes part of the frame as
-// it is, so what is not a JSON object would spoil that, and is refused.
+// prepared returns an envelope as it is sent. Its data is copied into the
+// frame, so data that is not a JSON object is refused.
 func (i *Identity) prepared(e *envelope.Envelope) (*envelope.Envelope, error) {
 	sent := *e
 	sent.Sender = i.id
@@ -66,7 +66,7 @@ func (i *Identity) SendWhenAllowed(ctx context.Context, channelID, text string) 
 	return i.PostWhenAllowed(ctx, e)
 }
 
-// PostWhenAllowed is SendWhenAllowed for any envelope.
+// PostWhenAllowed is like SendWhenAllowed, for any envelope.
 func (i *Identity) PostWhenAllowed(ctx context.Context, e *envelope.Envelope) (string, error) {
 	// One key for all tries: whichever arrives first counts.
 	sent, err := i.prepared(e)

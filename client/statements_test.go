@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// playBob is an agent in a process of its own, until its input ends.
+// playBob runs an agent in a process of its own, until its input ends.
 func playBob(url string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -94,7 +94,7 @@ func (r *rig) invite(channelType string, creator *client.Identity, invitees ...*
 	return m.ID
 }
 
-// texts are what was said in a channel, in order.
+// texts returns what was said in a channel, in order.
 func (r *rig) texts(i *client.Identity, ch string) []string {
 	r.t.Helper()
 	log, err := i.Log(r.t.Context(), ch)

@@ -39,7 +39,7 @@ func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Ta
 	return tasks, nil
 }
 
-// ObserveTask tells the hub of a task; without an owner it is the identity's.
+// ObserveTask reports a task to the hub; without an owner it is the identity's.
 func (i *Identity) ObserveTask(ctx context.Context, t *task.Task) error {
 	owner := cmp.Or(t.Owner, i.id)
 	told := wire.NewTask(t)
@@ -67,12 +67,12 @@ func (i *Identity) RecordObservation(ctx context.Context, o agent.Observation) e
 	return i.client.fetch(ctx, wire.RecordObservation, params, nil)
 }
 
-// FireTaskEvent tells the hub's listeners of something about a task.
+// FireTaskEvent sends an event about a task to the hub's listeners.
 func (i *Identity) FireTaskEvent(ctx context.Context, taskID, kind string, payload []byte) error {
 	return i.client.fetch(ctx, wire.FireTaskEvent, wire.TaskEventParams{Task: taskID, Kind: kind, Payload: payload}, nil)
 }
 
-// Checkpoint keeps one JSON object for a task, of which the last counts.
+// Checkpoint stores one JSON object for a task, in place of the last one.
 func (i *Identity) Checkpoint(ctx context.Context, taskID string, state []byte) error {
 	return i.client.fetch(ctx, wire.CheckpointTask, wire.CheckpointParams{Task: taskID, State: state}, nil)
 }

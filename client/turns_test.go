@@ -181,7 +181,7 @@ func (l *redelivering) twice(d *agent.Delivery) *agent.Delivery {
 	return &first
 }
 
-// ear hears of failed turns and of tasks.
+// ear records failed turns and tasks.
 type ear struct {
 	hub.NoopListener
 	mu     sync.Mutex

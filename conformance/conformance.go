@@ -91,7 +91,8 @@ func (s Statements) In(file string) []ID {
 	return ids
 }
 
-// The data is compiled in, so a decoding failure is a build defect.
+// mustDecode panics on an error: the data is compiled in, so a decoding failure
+// is a build defect.
 func mustDecode(raw []byte, into any) {
 	if err := json.Unmarshal(raw, into); err != nil {
 		panic("conformance: embedded statements: " + err.Error())

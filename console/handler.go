@@ -18,7 +18,7 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// Path is where the page stands.
+// Path is the path of the page.
 const Path = "/console/"
 
 // policy allows the page its own script, style and connections and nothing else.
@@ -35,8 +35,8 @@ type file struct {
 	tag           string // the beginning of the SHA-256 of plain
 }
 
-// Handler answers for Path and everything below it, and sends a browser that
-// opens the root there. Nothing else is served.
+// Handler serves Path and everything below it, and redirects a browser that
+// opens the root to it. Nothing else is served.
 func Handler() (http.Handler, error) {
 	if !Built {
 		return absent("this parley was built without the console (build tag noconsole)"), nil
@@ -48,7 +48,7 @@ func Handler() (http.Handler, error) {
 	return page(files), nil
 }
 
-// Off answers in place of the page where a setting switches it off.
+// Off returns the handler that replaces the page where a setting switches it off.
 func Off() http.Handler {
 	return absent("the console is switched off (console.enabled)")
 }
@@ -67,8 +67,8 @@ func nothing(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, fault.New(fault.NotFound, "nothing is served at %s", r.URL.Path))
 }
 
-// load reads the embedded files. The names that index.html refers to get the hash
-// of what they name, so that browsers keep them for ever.
+// load reads the embedded files. It adds the hash of each file to the names in
+// index.html, so that browsers keep the files for ever.
 func load() (map[string]*file, error) {
 	files := map[string]*file{}
 	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
@@ -114,7 +114,7 @@ func load() (map[string]*file, error) {
 	return files, nil
 }
 
-// seal fixes what a file holds.
+// seal computes the tag of a finished file.
 func (f *file) seal() {
 	sum := sha256.Sum256(f.plain)
 	f.tag = hex.EncodeToString(sum[:8])
@@ -125,8 +125,8 @@ func (f *file) refer(name string, to *file) {
 	f.plain = bytes.ReplaceAll(f.plain, []byte(`"./`+name+`"`), []byte(`"./`+name+"?v="+to.tag+`"`))
 }
 
-// kindOf is the content type of a file. The system's own table is not asked,
-// because it differs between machines.
+// kindOf returns the content type of a file. The system's own table is not
+// used, because it differs between machines.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":

@@ -40,8 +40,8 @@ const (
 	knownFlags = 1<<iota - 1
 )
 
-// Append writes the record of e behind buf. The channel is part of it, so that
-// a record can be told apart from one of another log; Seq is not.
+// Append appends the record of e to buf. The record contains the channel, so
+// that it can be told apart from a record of another log, but not Seq.
 func (e *Envelope) Append(buf []byte) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return buf, err
@@ -190,8 +190,8 @@ func (e *Envelope) flags() int {
 	return flags
 }
 
-// check refuses what Unmarshal would refuse, so that nothing unreadable is
-// ever written.
+// check returns an error for what Unmarshal would refuse, so that nothing
+// unreadable is ever written.
 func (e *Envelope) check() error {
 	for _, f := range []struct{ name, value string }{
 		{"id", e.ID},
@@ -245,7 +245,7 @@ func (w *writer) int(v int64)     { w.buf = binary.AppendVarint(w.buf, v) }
 func (w *writer) string(s string) { w.uint(uint64(len(s))); w.buf = append(w.buf, s...) }
 func (w *writer) bytes(b []byte)  { w.uint(uint64(len(b))); w.buf = append(w.buf, b...) }
 
-// reader remembers its first error and yields zero values after it.
+// reader keeps its first error and returns zero values after it.
 type reader struct {
 	rest []byte
 	err  error

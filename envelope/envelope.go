@@ -17,8 +17,8 @@ type Envelope struct {
 	Sender  string
 	Type    string
 
-	// Audience restricts who is told and who may read: nil is everyone in the
-	// channel, an empty list is nobody.
+	// Audience restricts who is notified and who may read: nil is everyone in
+	// the channel, an empty list is nobody.
 	Audience []string
 	// To directs an envelope without hiding it from the others.
 	To string
@@ -38,19 +38,18 @@ type Envelope struct {
 	Foreign []byte // the foreign envelope's bytes, where a signature must survive
 }
 
-// Origin says where an envelope came from when it was not sent to this hub in
-// the first place.
+// Origin says where an envelope came from if it was not first sent to this hub.
 type Origin struct {
 	Dialect string
 	ID      string
 	Hops    int
 }
 
-// OriginHub is the dialect of what a hub wrote itself. No surface can set it.
+// OriginHub is the dialect of envelopes that a hub wrote itself. No surface can set it.
 const OriginHub = "hub"
 
-// VisibleTo reports whether an agent may read the envelope by AG2's rule: its
-// sender, everyone, or whom the audience lists.
+// VisibleTo reports whether an agent may read the envelope by AG2's rule: the
+// agent is the sender, there is no audience, or the audience lists the agent.
 func (e *Envelope) VisibleTo(agent string) bool {
 	return e.Sender == agent || e.Audience == nil || slices.Contains(e.Audience, agent)
 }

@@ -24,7 +24,7 @@ type Minter struct {
 	reserve  func(floor uint64) error
 	step     uint64
 
-	// Random bytes for the next ids: asking for many at once is cheaper.
+	// Random bytes for the next ids: reading many at once is cheaper.
 	random [512]byte
 	unused int
 }

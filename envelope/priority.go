@@ -12,7 +12,7 @@ const (
 	Urgent     Priority = "urgent"
 )
 
-// Rank is higher for what should be read first.
+// Rank returns a higher number for what should be read first.
 func (p Priority) Rank() int {
 	switch p {
 	case Background:

@@ -22,10 +22,10 @@ const (
 	// WireExpectationViolated is what AG2's own wire calls it.
 	WireExpectationViolated = "ag2.expectation.violated"
 
-	// TypeRemoved tells a channel that a participant may not speak any more.
+	// TypeRemoved announces that a participant may no longer speak in a channel.
 	TypeRemoved = "ag2.participant.removed"
 
-	// Types of the side envelopes that tell of requests.
+	// Types of the side envelopes that report requests.
 	TypeRequest          = "parley.request"
 	TypeAnswer           = "parley.answer"
 	TypeRequestExpired   = "parley.request.expired"
@@ -50,7 +50,7 @@ const (
 // by prefix.
 func IsChannelEvent(eventType string) bool { return strings.HasPrefix(eventType, channelPrefix) }
 
-// IsTask reports whether a type tells of a task.
+// IsTask reports whether a type is about a task.
 func IsTask(eventType string) bool { return strings.HasPrefix(eventType, taskPrefix) }
 
 // IsProtocol reports whether a type is of the hub-protocol class: it passes

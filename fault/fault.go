@@ -70,8 +70,8 @@ func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is lets errors.Is(err, fault.New(code, "")) and two errors of one code match
-// when the target has no message of its own.
+// Is reports whether target is an Error of the same code without a message of
+// its own, so that errors.Is(err, fault.New(code, "")) matches by code.
 func (e *Error) Is(target error) bool {
 	var other *Error
 	return errors.As(target, &other) && other.Message == "" && other.Code == e.Code

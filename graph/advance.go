@@ -14,11 +14,11 @@ const (
 	ReasonTerminated = "workflow_terminated"
 )
 
-// By is what decided after an envelope.
+// By says what decided the route after an envelope.
 type By int
 
 const (
-	ByNothing By = iota // not the workflow's business: nothing changed
+	ByNothing By = iota // not an event of the workflow: nothing changed
 	ByContext           // context variables changed; no turn
 	ByFinish            // a finish packet
 	ByHandoff           // a handoff packet with a target
@@ -46,11 +46,11 @@ type Route struct {
 }
 
 // Advance is the workflow's routing step. A context set changes variables and
-// nothing else. A text or packet is a turn: the packet's context updates and
-// the bookkeeping come first, and then, against the facts so advanced, a
-// finish packet, a handoff with a target, the transitions and the default
-// target decide, in this order. Anything else leaves the facts as they are.
-// It is pure and total.
+// nothing else. A text or packet is a turn: first the packet's context updates
+// and the bookkeeping are applied, and then, on the resulting facts, a finish
+// packet, a handoff with a target, the transitions and the default target
+// decide, in this order. Any other envelope leaves the facts as they are.
+// Advance is pure and total.
 func (g *Graph) Advance(f Facts, e *envelope.Envelope) (Facts, Route) {
 	switch e.Type {
 	case envelope.TypeContextSet:
@@ -90,9 +90,9 @@ func (g *Graph) decide(f *Facts, t *Turn) Route {
 	return Route{By: ByRule, Rule: rule, Decision: d}
 }
 
-// Outcome says whether a channel with these facts, just advanced by a turn, is
-// to close, and why. The graph's own end goes before the cap on turns, and the
-// cap never consults the default target.
+// Outcome reports whether a channel with these facts, just advanced by a turn,
+// must close, and why. The graph's own end takes precedence over the cap on
+// turns, and the cap never consults the default target.
 func (g *Graph) Outcome(f *Facts) (reason string, closes bool) {
 	if f.Ended {
 		return cmp.Or(f.Closing, ReasonTerminated), true

@@ -8,11 +8,11 @@ const (
 	MaxVars       = 16_384 // context variables of a channel
 )
 
-// Bounds limit the graphs and variables that clients send. Load does not apply them,
-// because a log may hold graphs that are older than the bounds, or than a setting.
-// They decide nothing but what is refused: what evaluation costs is bounded by
-// MaxSteps and MaxNumber, which no setting changes, because a fold must not depend on
-// settings. Zero, or more than the most, is the most.
+// Bounds limit the graphs and variables that clients send. Load does not apply
+// them, because a log may hold graphs that are older than the bounds or a setting.
+// They only decide what is refused: the cost of evaluation is bounded by MaxSteps
+// and MaxNumber, which no setting changes, because a fold must not depend on
+// settings. Zero, or a value above the upper limit, means the upper limit.
 type Bounds struct {
 	Conditions int // MaxConditions; limits.graph_conditions
 	Values     int // MaxValues; limits.graph_values
@@ -85,8 +85,8 @@ func checkNumbers(v Var) error {
 	return nil
 }
 
-// longestNumber is the length of the longest number in a valid JSON text, or 0
-// for a text too short to break the bound.
+// longestNumber returns the length of the longest number in a valid JSON text,
+// or 0 for a text too short to break the bound.
 func longestNumber(text string) int {
 	if len(text) <= MaxNumber {
 		return 0

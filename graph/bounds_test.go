@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/graph"
 )
 
-// longExponent is a valid JSON number whose exponent has that many digits.
+// longExponent returns a valid JSON number whose exponent has that many digits.
 func longExponent(digits int) string { return "1e" + strings.Repeat("9", digits) }
 
 func TestALongNumberIsNotCompared(t *testing.T) {

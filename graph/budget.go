@@ -26,7 +26,7 @@ type budget struct {
 	parsed map[string]parsed // variables, by key
 }
 
-// parsed is a variable's value, parsed once. The raw text tells whether the
+// parsed is a variable's value, parsed once. The raw text shows whether the
 // variable has changed since.
 type parsed struct {
 	raw  string
@@ -34,7 +34,7 @@ type parsed struct {
 	ok   bool
 }
 
-// spend takes steps, or gives up.
+// spend takes steps from the budget. It returns false if too few are left.
 func (b *budget) spend(steps int) bool {
 	if b.over || steps > MaxSteps-b.spent {
 		b.over = true

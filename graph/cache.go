@@ -30,7 +30,7 @@ func NewCache(r *Registry, limit int) *Cache {
 }
 
 // Load is like Registry.Load, but equal texts give the same graph while the
-// cache remembers it. A new registration makes it forget everything.
+// cache holds it. A new registration empties the cache.
 func (c *Cache) Load(raw []byte) (*Graph, error) {
 	version := c.registry.currentVersion()
 	if g := c.find(raw, version); g != nil {

@@ -236,7 +236,7 @@ func (c *checker) sticky(i int) {
 		describe(t.When), x, x, x)
 }
 
-// destination is the one agent that a target leads to.
+// destination returns the one agent that a target leads to.
 func (c *checker) destination(t Target) (string, bool) {
 	switch t := t.(type) {
 	case Agent:

@@ -179,7 +179,7 @@ func TestThresholdComparesExactly(t *testing.T) {
 	}
 }
 
-// counted records how often it was asked.
+// counted records how often it was evaluated.
 type counted struct {
 	answer bool
 	asked  *int

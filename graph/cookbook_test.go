@@ -242,7 +242,7 @@ func (p pattern) play(t tb, script string) *graph.Trace {
 	return trace
 }
 
-// path is a trace in the notation of run.want.
+// path returns a trace in the notation of run.want.
 func path(trace *graph.Trace) string {
 	var steps []string
 	for _, s := range trace.Steps {

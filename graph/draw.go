@@ -25,7 +25,7 @@ type Hop struct {
 	Tool   string
 }
 
-// Path is the way that a simulation took.
+// Path returns the way that a simulation took.
 func (t *Trace) Path() []Hop {
 	var path []Hop
 	for _, s := range t.Steps {
@@ -39,7 +39,7 @@ func (t *Trace) Path() []Hop {
 	return path
 }
 
-// picture is a graph laid out as shapes and arrows, whatever draws it.
+// picture is a graph laid out as shapes and arrows, independent of the output format.
 type picture struct {
 	drawing Drawing
 	nodes   []drawnNode
@@ -149,7 +149,7 @@ func speakersOf(c Condition) (speakers []string, rest string) {
 	return nil, describe(c)
 }
 
-// target is the node that a target leads to, seen from a speaker's node.
+// target returns the node that a target leads to, seen from a speaker's node.
 func (p *picture) target(t Target, from int) int {
 	switch t := t.(type) {
 	case Agent:
@@ -173,7 +173,7 @@ func (p *picture) target(t Target, from int) int {
 }
 
 // hop marks the arrow that was taken. If the graph's own arrow does not name
-// both speakers, it draws another that does.
+// both speakers, hop adds one that does.
 func (p *picture) hop(h Hop) {
 	from := p.agent(h.From)
 	var to int
@@ -235,7 +235,7 @@ func (p *picture) node(key string, shape shapeKind, label string) int {
 
 func (p *picture) edge(e drawnEdge) { p.edges = append(p.edges, e) }
 
-// text is the arrow's label with the turns that took it.
+// text returns the arrow's label with the turns that took it.
 func (e drawnEdge) text() string {
 	var turns []string
 	for _, n := range e.turns {

@@ -19,5 +19,5 @@ func refuse(path, format string, args ...any) *Error {
 	return &Error{Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// transitionPath is where the i-th transition of the list is.
+// transitionPath returns where the i-th transition of the list is.
 func transitionPath(i int) string { return fmt.Sprintf("transitions[%d]", i) }

@@ -15,7 +15,7 @@ type Explained struct {
 	Of    []Explained `json:"of"` // the nested conditions
 }
 
-// Reading is something that a condition looked at.
+// Reading is something that a condition read.
 type Reading struct {
 	What  string         // "speaker", "tool", or a context variable's key
 	Key   string         // the variable's key, for a variable
@@ -73,8 +73,8 @@ func explain(c Condition, f *Facts, t *Turn) Explained {
 	return x
 }
 
-// readings lists what a condition of this package looks at. What one of an
-// application reads is not known.
+// readings lists what a condition of this package reads. It does not know what
+// an application's own condition reads.
 func readings(c Condition, f *Facts, t *Turn) []Reading {
 	variable := func(key string) []Reading {
 		return []Reading{{What: key, Key: key, Value: jsontext.Value(f.Vars.orNull(key))}}
@@ -94,7 +94,7 @@ func readings(c Condition, f *Facts, t *Turn) []Reading {
 	return []Reading{}
 }
 
-// quoted is a text as JSON; a text that is not UTF-8 is mended.
+// quoted returns a text as JSON; invalid UTF-8 is replaced.
 func quoted(text string) jsontext.Value {
 	data, _ := jsontext.AppendQuote(nil, text)
 	return data

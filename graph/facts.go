@@ -22,7 +22,7 @@ type Facts struct {
 	Vars         Vars
 }
 
-// Start is the state of a channel before anyone has spoken.
+// Start returns the state of a channel before anyone has spoken.
 func (g *Graph) Start(order []string, creator string, vars Vars) Facts {
 	return Facts{Order: order, Creator: creator, Expected: g.initial, Vars: vars}
 }
@@ -32,7 +32,7 @@ func (f *Facts) MaySpeak(sender string) bool {
 	return !f.Ended && (f.Expected == "" || f.Expected == sender)
 }
 
-// speaker is who has just spoken.
+// speaker returns who has just spoken.
 func (f *Facts) speaker(t *Turn) string {
 	return cmp.Or(f.LastSpeaker, t.Sender)
 }

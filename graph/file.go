@@ -29,8 +29,7 @@ type File struct {
 	names   map[string]string // to their ids
 }
 
-// Participant is somebody who takes part: an id, and the name it goes by,
-// which is the id where no other is given.
+// Participant is an id and a name; the name is the id if no other is given.
 type Participant struct {
 	ID   string
 	Name string
@@ -70,9 +69,9 @@ func ParseFile(data []byte, r *Registry) (*File, error) {
 	return f, nil
 }
 
-// For returns the file as a script plays it: the participants are the script's if it
-// lists any. The graph may still use the file's names, except for what the script
-// gives the same name.
+// For returns the file with the script's participants, if the script lists any.
+// The graph may still use the file's names; where the script uses the same
+// name, the script's id counts.
 func (f *File) For(s *Script) (*File, error) {
 	if len(s.Participants) == 0 {
 		return f, nil

@@ -90,7 +90,8 @@ func compile(d Definition) (*Graph, error) {
 	return g, nil
 }
 
-// evaluationOrder is nil for a list that is in order already, as most are.
+// evaluationOrder returns the order of evaluation, or nil for a list that is in
+// order already, as most are.
 func evaluationOrder(list []Transition) []int32 {
 	if slices.IsSortedFunc(list, func(a, b Transition) int { return cmp.Compare(a.Priority, b.Priority) }) {
 		return nil
@@ -105,22 +106,22 @@ func evaluationOrder(list []Transition) []int32 {
 	return order
 }
 
-// InitialSpeaker is the agent that speaks first.
+// InitialSpeaker returns the agent that speaks first.
 func (g *Graph) InitialSpeaker() string { return g.initial }
 
-// MaxTurns is the cap on turns, if there is one.
+// MaxTurns returns the cap on turns, if there is one.
 func (g *Graph) MaxTurns() (turns int, capped bool) { return g.maxTurns, g.capped }
 
-// Len is the number of transitions.
+// Len returns the number of transitions.
 func (g *Graph) Len() int { return len(g.transitions) }
 
 // Transition returns the i-th transition in the order of the list.
 func (g *Graph) Transition(i int) Transition { return g.transitions[i] }
 
-// Default is the target where no transition fires.
+// Default returns the target where no transition fires.
 func (g *Graph) Default() Target { return g.fallback }
 
-// Source is the graph's object as it was loaded, without insignificant
+// Source returns the graph's object as it was loaded, without insignificant
 // whitespace; keys that mean nothing here are still in it.
 func (g *Graph) Source() string { return g.source }
 
@@ -138,7 +139,7 @@ func (g *Graph) Definition() Definition {
 	return d
 }
 
-// at is the index in the list of the n-th transition to try.
+// at returns the index in the list of the n-th transition to try.
 func (g *Graph) at(n int) int {
 	if g.order == nil {
 		return n
@@ -147,9 +148,9 @@ func (g *Graph) at(n int) int {
 }
 
 // Evaluate tries the transitions in order of priority. The first that fires
-// decides and nothing after it is looked at; if none does, the default target
-// decides. A condition that needs more than what is left of MaxSteps, or has
-// to compare a number longer than MaxNumber, does not fire. The rule is the
+// decides and later ones are not tried; if none fires, the default target
+// decides. A condition that needs more than what is left of MaxSteps, or has to
+// compare a number longer than MaxNumber, does not fire. The rule is the
 // transition's index in the list, or NoRule.
 func (g *Graph) Evaluate(f *Facts, t *Turn) (d Decision, rule int) {
 	for n := range g.transitions {

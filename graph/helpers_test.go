@@ -78,7 +78,7 @@ func equal(t *testing.T, got, want any, opts ...cmp.Option) {
 	}
 }
 
-// evaluate asks one condition about an envelope, as a graph would.
+// evaluate evaluates one condition on an envelope, as a graph would.
 func evaluate(c graph.Condition, f graph.Facts, e *envelope.Envelope) bool {
 	return c.Evaluate(&f, graph.NewTurn(e))
 }
@@ -87,7 +87,7 @@ func resolve(target graph.Target, f graph.Facts, e *envelope.Envelope) graph.Dec
 	return target.Resolve(&f, graph.NewTurn(e))
 }
 
-// rules is a definition with the given transitions and a default that says so.
+// rules returns a definition with the given transitions and a default that says so.
 func rules(initial string, list ...graph.Transition) graph.Definition {
 	return graph.Definition{
 		InitialSpeaker: initial,

@@ -201,8 +201,7 @@ func TestLawAdvanceIsPure(t *testing.T) {
 	})
 }
 
-// TestLawCheckIsRight holds the checker to its word: a rule that it calls
-// unreachable never decides.
+// TestLawCheckIsRight: a rule that the checker calls unreachable never decides.
 func TestLawCheckIsRight(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -32,7 +32,8 @@ type Edge struct {
 
 var shapeNames = [...]string{shapeStart: "start", shapeAgent: "agent", shapeAbstract: "abstract", shapeEnd: "end"}
 
-// LayOut lays a graph out. Current is whose turn it is, if anybody's.
+// LayOut returns a graph as shapes and arrows. current is the agent whose turn
+// it is, or empty.
 func LayOut(g *Graph, d Drawing, current string) Layout {
 	p := layOut(g, d)
 	out := Layout{Nodes: make([]Node, 0, len(p.nodes)), Edges: make([]Edge, 0, len(p.edges))}

@@ -19,7 +19,7 @@ const proverWork = 200_000
 
 func newProver() *prover { return &prover{work: proverWork} }
 
-// spent reports whether it has given up.
+// spent reports whether the prover has given up.
 func (p *prover) spent() bool { return p.work < 0 || p.budget.over }
 
 // tired counts one piece of work, and reports whether the prover has given up.
@@ -64,8 +64,8 @@ func flatten(c Condition) []Condition {
 	return parts
 }
 
-// quiet is the part of a condition that remains on turns that call no tool;
-// any_of() if nothing remains.
+// quiet returns the part of a condition that remains on turns that call no
+// tool; any_of() if nothing remains.
 func quiet(c Condition) Condition {
 	switch c := c.(type) {
 	case ToolCalled:

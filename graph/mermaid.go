@@ -62,5 +62,5 @@ var mermaidEscapes = strings.NewReplacer(
 	"\n", " ", "\r", " ",
 )
 
-// mermaidText keeps a label from being read as anything but text.
+// mermaidText escapes a label, so that Mermaid reads it as plain text.
 func mermaidText(s string) string { return mermaidEscapes.Replace(s) }

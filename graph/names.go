@@ -53,8 +53,8 @@ func (g *Graph) WithNames(ids map[string]string) (*Graph, error) {
 	return g.MapAgents(resolver(ids))
 }
 
-// MapAgents returns the graph with f(agent) in place of each agent that it names,
-// or the graph itself where nothing changes: what it was written as then stays.
+// MapAgents returns the graph with f(agent) in place of each agent that it
+// names, or the graph itself, with its source, if nothing changes.
 func (g *Graph) MapAgents(f func(string) string) (*Graph, error) {
 	changed := false
 	mapped := g.Definition().mapAgents(func(name string) string {

@@ -39,7 +39,7 @@ func (n Number) text() string {
 	return cmp.Or(string(n), "0")
 }
 
-// isNumber tells a number from other JSON values by its first byte.
+// isNumber reports whether a JSON value is a number, by its first byte.
 func isNumber(first byte) bool { return first == '-' || first >= '0' && first <= '9' }
 
 // validNumber reports whether a text is a JSON number and nothing else.

@@ -18,8 +18,8 @@ const (
 	RoutingFinish  = "finish"
 )
 
-// Turn is a substantive envelope with its packet read once for all conditions.
-// It counts what they cost, so it belongs to one evaluation and is not safe for
+// Turn is a substantive envelope whose packet is read once for all conditions.
+// It counts their cost, so it belongs to one evaluation and is not safe for
 // concurrent use.
 type Turn struct {
 	*envelope.Envelope
@@ -28,7 +28,7 @@ type Turn struct {
 	budget budget
 }
 
-// Steps is how many steps the evaluation of the turn has taken, of MaxSteps.
+// Steps returns how many steps the evaluation of the turn has taken, of MaxSteps.
 func (t *Turn) Steps() int { return t.budget.spent }
 
 // Packet is what routing needs to know of a packet's payload. What is missing,
@@ -241,7 +241,7 @@ func eachMember(raw []byte, visit func(name []byte, value jsontext.Value)) error
 	})
 }
 
-// unquote is what a JSON string spells; it copies only where it must.
+// unquote returns what a JSON string spells; it copies only where it must.
 func unquote(quoted jsontext.Value) []byte {
 	if inner := quoted[1 : len(quoted)-1]; !bytes.ContainsRune(inner, '\\') && utf8.Valid(inner) {
 		return inner

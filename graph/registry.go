@@ -39,7 +39,7 @@ type Registry struct {
 	version    int // goes up with every registration
 }
 
-// NewRegistry returns a registry of its own that holds the built-in nodes.
+// NewRegistry returns a new registry that holds the built-in nodes.
 func NewRegistry(limits Limits) *Registry {
 	r := &Registry{limits: limits.withDefaults(), conditions: map[string]shape{}, targets: map[string]shape{}}
 	for _, c := range []Condition{
@@ -62,7 +62,8 @@ func NewRegistry(limits Limits) *Registry {
 	return r
 }
 
-// The built-in nodes are compiled in, so a refusal is a build defect.
+// mustRegister panics on an error: the built-in nodes are compiled in, so a
+// refusal is a build defect.
 func mustRegister(err error) {
 	if err != nil {
 		panic(err)
@@ -71,7 +72,7 @@ func mustRegister(err error) {
 
 var processRegistry = sync.OnceValue(func() *Registry { return NewRegistry(Limits{}) })
 
-// Default is the one registry of the process.
+// Default returns the one registry of the process.
 func Default() *Registry { return processRegistry() }
 
 // RegisterCondition adds a condition to the default registry.
@@ -173,12 +174,12 @@ func shapeOf(prototype interface{ Name() string }) (shape, error) {
 	return s, nil
 }
 
-// zero is a node without args.
+// zero returns a node without args.
 func (s shape) zero() interface{ Name() string } {
 	return s.value(reflect.New(s.kind)).(interface{ Name() string })
 }
 
-// value is a new node in the form in which its kind was registered.
+// value returns a new node in the form in which its kind was registered.
 func (s shape) value(made reflect.Value) any {
 	if s.pointer {
 		return made.Interface()

@@ -130,7 +130,7 @@ func TestCustomNodesDecide(t *testing.T) {
 	f, route := g.Advance(f, text("a"))
 	equal(t, f.Expected, "a")
 	equal(t, route.By, graph.ByDefault)
-	// The second turn is counted before its condition is asked.
+	// The second turn is counted before its condition is evaluated.
 	f, route = g.Advance(f, text("a"))
 	equal(t, f.Expected, "c")
 	equal(t, route, graph.Route{By: graph.ByRule, Rule: 0, Decision: graph.Decision{Speaker: "c"}})

@@ -113,7 +113,7 @@ func (l *Line) check(path string) error {
 	return nil
 }
 
-// envelopes are what a line posts, in order. ids maps names to agents.
+// envelopes returns what a line posts, in order. ids maps names to agents.
 func (l *Line) envelopes(ids func(string) string) []envelope.Envelope {
 	context := update{Set: orEmpty(l.Set), Delete: l.Delete}
 	if routing := l.routing(ids); routing != nil {
@@ -132,7 +132,7 @@ func (l *Line) envelopes(ids func(string) string) []envelope.Envelope {
 	return list
 }
 
-// routing is the routing of this line's packet, or nil if the line is not a packet.
+// routing returns the routing of this line's packet, or nil if the line is not a packet.
 func (l *Line) routing(ids func(string) string) *routing {
 	if l.Finish != nil {
 		return &routing{Kind: RoutingFinish, Tool: or(l.Tool), Reason: *l.Finish}

@@ -35,11 +35,11 @@ type Step struct {
 	Refused string `json:"refused,omitzero"` // why the envelope was not accepted
 }
 
-// Simulate plays a script through the routing step that workflow channels use.
-// The graph may use the names of the script's participants. Participants are
-// ids in speaking order; if there are none, the script's are taken. Out of turn,
-// and once the channel has closed, a line is refused and the simulation goes on,
-// as a hub would. The error is one that would stop the channel from opening.
+// Simulate plays a script through the routing step that workflow channels use. The
+// graph may use the names of the script's participants. Participants are ids in
+// speaking order; if there are none, the script's are taken. As on a hub, a line
+// that is out of turn, or that comes after the channel has closed, is refused and
+// the simulation goes on. The error is one that would stop the channel from opening.
 func Simulate(g *Graph, participants []string, s *Script) (*Trace, error) {
 	if len(participants) == 0 {
 		participants = s.Participants.IDs()
@@ -52,7 +52,7 @@ func Simulate(g *Graph, participants []string, s *Script) (*Trace, error) {
 	return simulate(g, participants, resolver(names), s)
 }
 
-// simulate plays a script whose names ids maps, on a graph of ids.
+// simulate plays a script on a graph of ids; ids maps the script's names.
 func simulate(g *Graph, participants []string, ids func(string) string, s *Script) (*Trace, error) {
 	for _, f := range Check(g, participants) {
 		if f.Severity == SeverityError {
@@ -140,7 +140,7 @@ func (r *simulation) post(e *envelope.Envelope) Step {
 	return step
 }
 
-// refusal is why a hub would not accept the envelope, or "".
+// refusal returns why a hub would not accept the envelope, or "".
 func (r *simulation) refusal(e *envelope.Envelope) string {
 	if r.trace.Closed {
 		return "the channel is closed: " + r.trace.Reason
@@ -181,7 +181,7 @@ func (t *Trace) Speakers() []string {
 	return speakers
 }
 
-// String is the trace for people: one line for each envelope.
+// String returns the trace for people: one line for each envelope.
 func (t *Trace) String() string {
 	var out strings.Builder
 	for _, s := range t.Steps {

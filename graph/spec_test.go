@@ -32,7 +32,7 @@ func TestSpecTargets(t *testing.T) {
 	})
 	spec.Check(t, "ag2-channels#34 seed-002#41: stay keeps the last speaker", func(t *spec.T) {
 		t.Equal(resolve(graph.Stay{}, said, text("c")), graph.Decision{Speaker: "c"})
-		t.Equal(resolve(graph.Stay{}, said, text("a")), graph.Decision{Speaker: "c"}) // whoever sent this one
+		t.Equal(resolve(graph.Stay{}, said, text("a")), graph.Decision{Speaker: "c"}) // the sender of this one
 	})
 	spec.Check(t, "ag2-channels#35 seed-002#42: revert returns creator_id", func(t *spec.T) {
 		t.Equal(resolve(graph.RevertToInitiator{}, said, text("c")), graph.Decision{Speaker: "b"})
@@ -142,7 +142,7 @@ func (b Both) Evaluate(f *graph.Facts, t *graph.Turn) bool {
 	return b.Parts[0].Evaluate(f, t) && b.Parts[1].Evaluate(f, t)
 }
 
-// witness remembers what it was asked with.
+// witness records its arguments.
 type witness struct {
 	facts    graph.Facts
 	envelope *envelope.Envelope
@@ -192,7 +192,7 @@ func TestSpecEvaluation(t *testing.T) {
 		f := g.Start(trio, "a", graph.Vars{})
 		f, _ = g.Advance(f, text("a"))
 		t.Equal(f.Expected, "b")
-		// Now the envelope of b is looked at, not that of a.
+		// Now the envelope of b is read, not that of a.
 		f, _ = g.Advance(f, static("b", "t"))
 		t.Equal(f.Expected, "c")
 	})

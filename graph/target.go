@@ -43,7 +43,7 @@ func (RoundRobin) Resolve(f *Facts, t *Turn) Decision {
 
 func (RoundRobin) String() string { return "round_robin" }
 
-// Stay selects the agent that has just spoken again.
+// Stay selects again the agent that has just spoken.
 type Stay struct{}
 
 // Name implements Target.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// plainText reports whether a JSON string spells itself.
+// plainText reports whether a JSON string has no escapes.
 func plainText(quoted string) bool { return strings.IndexByte(quoted, '\\') < 0 }
 
 // tree is a parsed value. Only comparing needs it; nothing keeps one.

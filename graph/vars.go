@@ -64,10 +64,10 @@ func (v Vars) find(key string) (int, bool) {
 	})
 }
 
-// Len is the number of variables.
+// Len returns the number of variables.
 func (v Vars) Len() int { return len(v.entries) }
 
-// Size is the number of bytes of all keys and values, for a bound on them.
+// Size returns the number of bytes of all keys and values, for a bound on them.
 func (v Vars) Size() int { return v.size }
 
 // All yields the variables sorted by key.

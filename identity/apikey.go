@@ -67,7 +67,7 @@ func NewAPIKeyStore(verify func(name, token string) (known, ok bool)) *APIKey {
 	return &APIKey{verify: verify}
 }
 
-// Scheme is api_key.
+// Scheme returns api_key.
 func (*APIKey) Scheme() string { return SchemeAPIKey }
 
 // Validate checks the claim's token against the keys of the passport's name.

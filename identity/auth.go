@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// SchemeNone is the scheme that asks for nothing.
+// SchemeNone is the scheme that requires no proof.
 const SchemeNone = "none"
 
 // Authenticator proves identities under one scheme. An error without a code of
@@ -25,8 +25,8 @@ type AuthRegistry struct {
 	schemes map[string]Authenticator
 }
 
-// NewAuthRegistry makes a registry; of two for one scheme the later one
-// counts. Without any it knows only the scheme none.
+// NewAuthRegistry returns a registry. If several authenticators have one scheme,
+// the last one is used. Without any, the registry knows only the scheme none.
 func NewAuthRegistry(authenticators ...Authenticator) *AuthRegistry {
 	if len(authenticators) == 0 {
 		authenticators = []Authenticator{None{}}
@@ -81,7 +81,7 @@ type None struct {
 	Keyed func(name string) bool
 }
 
-// Scheme is none.
+// Scheme returns none.
 func (None) Scheme() string { return SchemeNone }
 
 // Validate accepts any claim.

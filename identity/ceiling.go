@@ -112,7 +112,7 @@ func Enforce(own *Rule, ceiling *Ceiling, maxPending int64) *Enforced {
 	return e
 }
 
-// lower is the smaller of two bounds; zero or less means no bound.
+// lower returns the smaller of two bounds; zero or less means no bound.
 func lower(a, b int64) int64 {
 	switch {
 	case b <= 0:
@@ -157,7 +157,7 @@ func (e *Enforced) MayInitiate(channelType string) bool {
 	return e.own.MayInitiate(channelType) && allows(e.ceiling.Access.ChannelTypes.Initiate, channelType)
 }
 
-// MayAccept reports whether the identity may be invited to one of that type.
+// MayAccept reports whether the identity may be invited to a channel of that type.
 func (e *Enforced) MayAccept(channelType string) bool {
 	return e.own.MayAccept(channelType) && allows(e.ceiling.Access.ChannelTypes.Accept, channelType)
 }

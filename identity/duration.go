@@ -43,10 +43,11 @@ type TTL struct {
 	number bool
 }
 
-// TextTTL is a duration written as text; Seconds tells whether it is one.
+// TextTTL returns a duration written as text. Seconds returns an error if the
+// text is not a duration.
 func TextTTL(text string) TTL { return TTL{text: text} }
 
-// SecondsTTL is a duration written as a number.
+// SecondsTTL returns a duration written as a number.
 func SecondsTTL(n int64) TTL { return TTL{text: strconv.FormatInt(n, 10), number: true} }
 
 // Seconds reads the duration.
@@ -64,8 +65,8 @@ func (t TTL) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.String(t.text))
 }
 
-// UnmarshalJSONFrom reads text or a whole number; whether the text is a
-// duration is asked when it is used. Null is the empty text.
+// UnmarshalJSONFrom reads text or a whole number; Seconds checks later whether
+// the text is a duration. Null is the empty text.
 func (t *TTL) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	switch kind := dec.PeekKind(); kind {
 	case '"', 'n':
@@ -88,8 +89,8 @@ func (t *TTL) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // latest is the last instant that every record can hold.
 var latest = time.Date(2261, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// Expiry is when something made now ends after that many seconds; zero or less
-// is never.
+// Expiry returns the time at which something made now ends after that many
+// seconds; zero or less is never.
 func Expiry(now time.Time, seconds int64) (at time.Time, err error) {
 	if seconds <= 0 {
 		return time.Time{}, nil

@@ -25,7 +25,7 @@ func MatchAny(globs []string, name string) bool {
 // for itself, and case counts. A glob longer than MaxGlob matches nothing.
 func Match(glob, name string) bool { return MatchAny([]string{glob}, name) }
 
-// matcher counts down what matching costs.
+// matcher counts down the steps that matching may still take.
 type matcher struct{ steps int }
 
 func (m *matcher) match(glob, name string) bool {
@@ -66,8 +66,8 @@ func (m *matcher) match(glob, name string) bool {
 	}
 }
 
-// matchOne matches one character with the first part of a glob, and returns
-// what is behind that part.
+// matchOne matches one character with the first part of a glob, and returns the
+// rest of the glob.
 func (m *matcher) matchOne(glob string, char rune) (rest string, ok bool) {
 	switch glob[0] {
 	case '?':
@@ -85,7 +85,7 @@ func (m *matcher) matchOne(glob string, char rune) (rest string, ok bool) {
 }
 
 // cutSet splits the set at the start of a glob from what follows it. A ] that
-// comes first, or first behind !, is a member.
+// comes first, or first after !, is a member.
 func cutSet(glob string) (set, rest string, closed bool) {
 	i := 1
 	if i < len(glob) && glob[i] == '!' {

@@ -15,7 +15,7 @@ import (
 
 // Codec returns the options under which records are written with instants in
 // the given form and read in every form. An instant that is not set is "", and
-// so is one that cannot be read: hubs stamp them over anyway.
+// so is one that cannot be read: hubs overwrite them anyway.
 func Codec(format func(time.Time) string) json.Options {
 	return json.JoinOptions(
 		json.WithMarshalers(json.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {

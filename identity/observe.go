@@ -68,13 +68,13 @@ const MaxSamples = 1024
 // Samples keeps the last MaxSamples latencies.
 type Samples struct {
 	values []int64
-	next   int // where the oldest stands once full
+	next   int // index of the oldest once full
 }
 
 // Clone returns a copy that shares no memory.
 func (s *Samples) Clone() *Samples { return &Samples{values: slices.Clone(s.values), next: s.next} }
 
-// Len is how many latencies are kept.
+// Len returns how many latencies are kept.
 func (s *Samples) Len() int { return len(s.values) }
 
 // Add keeps a latency, in place of the oldest if there are too many.
@@ -87,8 +87,8 @@ func (s *Samples) Add(ms int64) {
 	s.next = (s.next + 1) % MaxSamples
 }
 
-// Median is the middle of the kept latencies, or halfway between the two in
-// the middle; there is none of no samples.
+// Median returns the middle of the kept latencies, or halfway between the two
+// in the middle. It returns false if there are no samples.
 func (s *Samples) Median() (int64, bool) {
 	n := len(s.values)
 	if n == 0 {

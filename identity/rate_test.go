@@ -46,7 +46,7 @@ func TestBucket(t *testing.T) {
 }
 
 // In any interval no more is admitted than the burst and what was refilled
-// meanwhile, and waiting as told is enough.
+// meanwhile, and waiting for the returned time is enough.
 func TestBucketLaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -39,7 +39,7 @@ type (
 	exampleFields Example
 )
 
-// DefaultResume is what an empty object stands for.
+// DefaultResume returns what an empty object stands for.
 func DefaultResume() Resume { return Resume{Version: 1} }
 
 // UnmarshalJSONFrom fills in the defaults of missing keys.
@@ -73,8 +73,8 @@ func (e *Example) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // that are observed of it.
 const MaxCapabilities = 1024
 
-// CheckBounds refuses a resume with too many capabilities. One that is stored
-// already is not checked again.
+// CheckBounds refuses a resume with too many capabilities. A stored resume is
+// not checked again.
 func (r *Resume) CheckBounds() error {
 	for _, list := range []struct {
 		name string

@@ -53,7 +53,7 @@ type Inbox struct {
 	HighWater  *int64 `json:"high_water"`
 }
 
-// DefaultRule is the rule of an identity that was given none.
+// DefaultRule returns the rule of an identity that was given none.
 func DefaultRule() Rule {
 	return Rule{
 		Version: 1,
@@ -120,9 +120,9 @@ func (i *Inbox) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return orDefault(dec, (*inboxFields)(i))
 }
 
-// CheckBounds refuses a rule with more than most globs in one list, MaxGlobs at
-// most, or with one that is too long. A rule that is stored already is not
-// checked again: MatchAny bounds its cost, by steps that no setting changes, so
+// CheckBounds refuses a rule with more than most globs in one list (MaxGlobs at
+// most), or with a glob that is too long. A stored rule is not checked again:
+// MatchAny bounds its cost by a number of steps that no setting changes, so
 // that every hub decides alike.
 func (r *Rule) CheckBounds(most int) error {
 	most = min(most, MaxGlobs)
@@ -158,13 +158,13 @@ func (r *Rule) MayInitiate(channelType string) bool {
 	return MatchAny(r.Access.ChannelTypes.Initiate, channelType)
 }
 
-// MayAccept reports whether the identity may be invited to one of that type.
+// MayAccept reports whether the identity may be invited to a channel of that type.
 func (r *Rule) MayAccept(channelType string) bool {
 	return MatchAny(r.Access.ChannelTypes.Accept, channelType)
 }
 
-// HighWaterMark is the number of pending envelopes at which pressure is told;
-// it is off if there is no cap, or the mark itself is zero or less.
+// HighWaterMark returns the number of pending envelopes at which pressure is
+// reported. It is off if there is no cap, or if the mark itself is zero or less.
 func (i Inbox) HighWaterMark() (int64, bool) {
 	switch {
 	case i.MaxPending <= 0:

@@ -17,8 +17,8 @@ func Coalesce(list any) ([]Envelope, error) {
 	return CoalesceEnvelopes(envelopes), nil
 }
 
-// CoalesceEnvelopes is Coalesce of what is normalized already. Envelopes
-// without a neighbour of their role are returned as they are.
+// CoalesceEnvelopes is like Coalesce, for envelopes that are normalized already.
+// Envelopes without a neighbour of their role are returned as they are.
 func CoalesceEnvelopes(envelopes []Envelope) []Envelope {
 	merged := make([]Envelope, 0, len(envelopes))
 	for start := 0; start < len(envelopes); {
@@ -36,8 +36,8 @@ func CoalesceEnvelopes(envelopes []Envelope) []Envelope {
 	return merged
 }
 
-// merge makes one envelope of a run. The first one's metadata survives, ids
-// and dates do not.
+// merge makes one envelope of a run. It keeps the first one's metadata, and no
+// ids and dates.
 func merge(run []Envelope) Envelope {
 	parts := []any{}
 	for _, e := range run {
@@ -59,7 +59,7 @@ func merge(run []Envelope) Envelope {
 	}
 }
 
-// parts are the parts of an envelope in a merge: its own parts, without
+// parts returns the parts of an envelope in a merge: its own parts, without
 // further recursion, or the envelope itself.
 func (e Envelope) parts() []any {
 	own, ok := value.Values(e.Payload.At("parts"))

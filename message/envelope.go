@@ -23,7 +23,7 @@ type Envelope struct {
 	UpdatedAt string
 }
 
-// Canonical is the envelope as a map, its keys in the order of output.
+// Canonical returns the envelope as a map, its keys in the order of output.
 func (e Envelope) Canonical() *value.Map {
 	m := value.New().
 		Set("schema", Schema).
@@ -91,19 +91,19 @@ func (e *Envelope) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Text is the content if it is a string.
+// Text returns the content if it is a string.
 func (e Envelope) Text() (string, bool) {
 	s, ok := e.Content.(string)
 	return s, ok
 }
 
-// ToolName is the tool a call or a result is about.
+// ToolName returns the tool a call or a result is about.
 func (e Envelope) ToolName() string {
 	name, _ := e.Payload.At("tool_name").(string)
 	return name
 }
 
-// ToolCallID is the id that pairs a call with its result.
+// ToolCallID returns the id that pairs a call with its result.
 func (e Envelope) ToolCallID() string {
 	id, _ := e.Metadata.At("tool_call_id").(string)
 	return id

@@ -10,8 +10,8 @@ type Error struct {
 	cause  error
 }
 
-// The refusals there are, in the order in which they are looked for; the last
-// one is made before all others. Compare with errors.Is.
+// The refusals, in the order in which they are checked; the last one is checked
+// before all others. Compare with errors.Is.
 var (
 	ErrVersion      = refusal("unsupported version")
 	ErrType         = refusal("unsupported type")
@@ -23,7 +23,7 @@ var (
 
 func refusal(reason string) *Error { return &Error{Code: Code, Reason: reason} }
 
-// Error is the text peers compare.
+// Error returns the text that peers compare.
 func (e *Error) Error() string { return e.Code + ": " + e.Reason }
 
 // Is makes refusals for one reason equal, whatever their cause.
@@ -32,12 +32,12 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code && other.Reason == e.Reason
 }
 
-// Unwrap is what the refusal comes from, such as a syntax error; its text is
+// Unwrap returns the cause of the refusal, such as a syntax error; its text is
 // not part of Error's.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Unserializable is ErrSerializable for a cause: a text that is not JSON, or a
-// message too large to be read.
+// Unserializable returns ErrSerializable with a cause: a text that is not JSON,
+// or a message too large to be read.
 func Unserializable(cause error) error {
 	return &Error{Code: Code, Reason: ErrSerializable.Reason, cause: cause}
 }

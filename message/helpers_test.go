@@ -16,13 +16,13 @@ func envelope(typ, role, content, payload, metadata string) string {
 		`,"payload":` + payload + `,"metadata":` + metadata + `}`
 }
 
-// normalized is the JSON that a JSON text normalizes to, or the error's text.
+// normalized returns the JSON that a JSON text normalizes to, or the error's text.
 func normalized(text string) string {
 	e, err := message.NormalizeJSON([]byte(text))
 	return written(e, err)
 }
 
-// provided is the projection of a JSON text.
+// provided returns the projection of a JSON text.
 func provided(text string) string {
 	v, err := value.Decode([]byte(text))
 	if err != nil {
@@ -32,7 +32,7 @@ func provided(text string) string {
 	return written(p, err)
 }
 
-// coalesced is a list of messages merged, one JSON text each.
+// coalesced returns a list of messages merged, one JSON text each.
 func coalesced(text string) []string {
 	v, err := value.Decode([]byte(text))
 	if err != nil {

@@ -19,8 +19,8 @@ func Normalize(message any) (Envelope, error) {
 	return e, nil
 }
 
-// NormalizeJSON is Normalize of a JSON text. Text that is not one valid JSON
-// value, or has a key twice, is not serializable.
+// NormalizeJSON normalizes a JSON text. Text that is not one valid JSON value,
+// or has a key twice, is not serializable.
 func NormalizeJSON(data []byte) (Envelope, error) {
 	v, err := value.Decode(data)
 	if err != nil {
@@ -59,7 +59,7 @@ func NormalizeSeq(messages iter.Seq[any]) iter.Seq2[Envelope, error] {
 	}
 }
 
-// TypeOf is the type a message normalizes to.
+// TypeOf returns the type a message normalizes to.
 func TypeOf(message any) (Type, error) {
 	e, err := Normalize(message)
 	return e.Type, err
@@ -89,8 +89,8 @@ func normalize(v any) (Envelope, error) {
 	return e, nil
 }
 
-// isEnvelope tells versioned envelopes from plain rows. The value of schema is
-// never looked at, and payload or data count even when they are null.
+// isEnvelope reports whether m is a versioned envelope and not a plain row. The
+// value of schema is ignored, and payload or data count even when they are null.
 func isEnvelope(m *value.Map) bool {
 	return m.At("version") != nil && m.At("type") != nil &&
 		(m.At("schema") != nil || m.Has("payload") || m.Has("data"))

@@ -27,7 +27,7 @@ type Orphan struct {
 	ToolCallID string
 }
 
-// Canonical is the orphan as a map.
+// Canonical returns the orphan as a map.
 func (o Orphan) Canonical() *value.Map {
 	m := value.New().
 		Set("index", value.Int(o.Index)).
@@ -135,7 +135,7 @@ func Prune(list any) (Pruned, error) {
 	}, nil
 }
 
-// Canonical is the outcome of pruning as a map.
+// Canonical returns the outcome of pruning as a map.
 func (p Pruned) Canonical() *value.Map {
 	return value.New().
 		Set("messages", p.Messages).

@@ -49,7 +49,7 @@ func (e Envelope) Provider() ProviderMessage {
 	return p
 }
 
-// Canonical is the projection as a map.
+// Canonical returns the projection as a map.
 func (p ProviderMessage) Canonical() *value.Map {
 	m := value.New().Set("role", p.Role).Set("content", p.Content)
 	if p.Metadata != nil {

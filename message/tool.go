@@ -13,9 +13,9 @@ const Redacted = "[redacted]"
 // secretKey matches the keys whose arguments count as secrets.
 var secretKey = regexp.MustCompile(`(?i)api[_-]?key|authorization|auth[_-]?token|bearer|cookie|credential|nonce|password|private[_-]?key|secret|session[_-]?id|token`)
 
-// CallID is the id a runtime gives a tool call: the provider's, trimmed, or
-// one made of the turn and the call's position in it, both from 1. An id that
-// is set but blank does not fall back to tool_call_id.
+// CallID returns the id a runtime gives a tool call: the provider's, trimmed,
+// or one made of the turn and the call's position in it, both from 1. An id
+// that is set but blank does not fall back to tool_call_id.
 func CallID(call any, turn, position int) string {
 	m := value.MapOrEmpty(value.Of(call))
 	id := m.At("id")

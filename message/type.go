@@ -33,7 +33,7 @@ const (
 	RoleSystem    = "system"
 )
 
-// Types lists the nine.
+// Types lists the nine types.
 func Types() []Type {
 	return []Type{
 		TypeText, TypeToolCall, TypeToolResult, TypeInputRequired, TypeApprovalRequired,
@@ -41,7 +41,7 @@ func Types() []Type {
 	}
 }
 
-// Supported reports whether t is exactly one of the nine.
+// Supported reports whether t is exactly one of the nine types.
 func (t Type) Supported() bool {
 	switch t {
 	case TypeText, TypeToolCall, TypeToolResult, TypeInputRequired, TypeApprovalRequired,
@@ -52,7 +52,7 @@ func (t Type) Supported() bool {
 	}
 }
 
-// DefaultRole is the role of a message of this type that names none.
+// DefaultRole returns the role of a message of this type that names none.
 func (t Type) DefaultRole() string {
 	switch t {
 	case TypeToolResult, TypeInputRequired, TypeApprovalRequired:

@@ -163,7 +163,7 @@ func DecodeEnd(data []byte) (*End, error) {
 	return e, err
 }
 
-// After is the request after its end.
+// After returns the request after its end.
 func (r *Request) After(e *End) *Request {
 	next := *r
 	next.State, next.Reason, next.Answer = e.State, e.Reason, e.Answer

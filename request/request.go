@@ -48,7 +48,7 @@ const (
 // States lists every state.
 func States() []State { return []State{Open, Answered, Expired, Cancelled} }
 
-// Valid reports whether it is one of the states.
+// Valid reports whether s is one of the states.
 func (s State) Valid() bool { return slices.Contains(States(), s) }
 
 // Request is something that waits for an answer. The asker fills in the
@@ -74,15 +74,15 @@ type Request struct {
 	Action  *Action  `json:"action,omitzero"`
 	Choices []Choice `json:"choices,omitzero"` // none: the answer is a text
 	Trigger *Trigger `json:"trigger,omitzero"`
-	Run     string   `json:"run_id,omitzero"` // of what it is cancelled with
+	Run     string   `json:"run_id,omitzero"` // the run with which it is cancelled
 	// Ext is a dialect's own: a JSON object that other surfaces do not show.
 	Ext jsontext.Value `json:"ext,omitzero"`
 
 	Answer  *Answer  `json:"answer,omitzero"`
 	Similar *Similar `json:"similar,omitzero"`
 
-	// EndedAt is when it was answered, expired or was cancelled. It is stored with
-	// the end, and not shown.
+	// EndedAt is when the request was answered, expired or was cancelled. It is
+	// stored with the end, and not shown.
 	EndedAt time.Time `json:"-"`
 }
 
@@ -126,8 +126,8 @@ type By struct {
 	Connection string `json:"connection,omitzero"`
 }
 
-// Similar counts how the same was decided before: requests of the same kind, by
-// the same asker, for the same action.
+// Similar counts earlier decisions on requests of the same kind, by the same
+// asker, for the same action.
 type Similar struct {
 	Approved int       `json:"approved"`
 	Denied   int       `json:"denied"`
@@ -144,7 +144,7 @@ func decides(choice, word string) bool {
 	return choice == word || strings.HasPrefix(choice, word+"_")
 }
 
-// Outcome is the choice that counts: the answer's, or IfNobodyAnswers. A
+// Outcome returns the choice that counts: the answer's, or IfNobodyAnswers. A
 // request that is open or cancelled has none.
 func (r *Request) Outcome() string {
 	switch {
@@ -164,8 +164,8 @@ func (r *Request) Offers(choice string) bool {
 	return slices.ContainsFunc(r.Choices, func(c Choice) bool { return c.ID == choice })
 }
 
-// digest is the digest of an action, so that only the action that was shown is
-// granted.
+// digest returns the digest of an action, so that only the action that was
+// shown is granted.
 func (a *Action) digest() string {
 	arguments := slices.Clone(a.Arguments)
 	if len(arguments) > 0 {

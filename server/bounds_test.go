@@ -97,7 +97,7 @@ func TestStuckReadersAreEnded(t *testing.T) {
 	}
 }
 
-// request asks over a connection, and returns the status.
+// ask sends a request over a connection, and returns the status.
 func ask(c net.Conn, header string) (int, error) {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return 0, err

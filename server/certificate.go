@@ -59,8 +59,8 @@ func (c *certificate) names(host string) bool {
 	return c.pair.Leaf != nil && c.pair.Leaf.VerifyHostname(host) == nil
 }
 
-// hosts are the certificate's names and addresses, without patterns and what only
-// means this machine.
+// hosts returns the certificate's names and addresses, without patterns and
+// what only means this machine.
 func (c *certificate) hosts() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,9 +92,9 @@ func (c *certificate) stamps() (seen [2]stamp, err error) {
 	return seen, nil
 }
 
-// get is called at every handshake. Two file system lookups are cheap beside a
-// handshake. If the pair cannot be read, perhaps because only one of its files
-// was replaced yet, the one in use stays.
+// get returns the current certificate. It is called at every handshake, beside
+// which two file system lookups are cheap. If the pair cannot be read, perhaps
+// because only one of its files was replaced yet, the one in use stays.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.pair, nil
 }
 
-// TLS is how a listener of these settings is secured; nil: it is not.
+// TLS returns the TLS configuration of a listener with these settings; nil: TLS is off.
 func TLS(cfg config.Config, log *slog.Logger) (*tls.Config, error) {
 	secure, _, err := secured(cfg, log)
 	return secure, err

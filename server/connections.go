@@ -152,7 +152,7 @@ func (l *listener) makeReserve() (evicted *conn, ok bool) {
 	return nil, false
 }
 
-// peer is the address that a connection counts for, and whether it is this
+// peer returns the address that a connection counts for, and whether it is this
 // machine. An IPv6 network counts as one address: its holder can choose the
 // rest.
 func peer(c net.Conn) (address string, local bool) {
@@ -277,7 +277,7 @@ func (l *listener) asking() bool {
 
 type connKey struct{}
 
-// connBelow is the listener's connection below one that net/http serves.
+// connBelow returns the listener's connection below one that net/http serves.
 func connBelow(c net.Conn) (*conn, bool) {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -293,7 +293,7 @@ func noteState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// withConn lets requests know the connection they came over.
+// withConn adds the connection to the context of its requests.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	own, ok := connBelow(c)
 	if !ok {

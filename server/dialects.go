@@ -68,7 +68,7 @@ func (m *mounted) exact(r *http.Request) (dialect.Route, bool) {
 	return dialect.Route{}, false
 }
 
-// owner is the pattern that a request's path belongs to, once it is clean.
+// owner returns the pattern that a request's path belongs to, once it is clean.
 func (m *mounted) owner(mux *http.ServeMux, r *http.Request) string {
 	if route, ok := m.exact(r); ok {
 		return route.Pattern
@@ -88,7 +88,7 @@ func (m *mounted) refuse(mux *http.ServeMux, w http.ResponseWriter, r *http.Requ
 	problem.Write(w, err)
 }
 
-// body is how a request's body is bounded.
+// body returns the bounds of a request's body.
 func (s *Server) body(mux *http.ServeMux, r *http.Request) dialect.Body {
 	var b dialect.Body
 	if route, ok := s.mounted.route(mux, r); ok && route.Body != nil {

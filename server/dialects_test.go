@@ -21,7 +21,7 @@ import (
 	"github.com/parley-hub/parley/server/dialect"
 )
 
-// fake is a dialect that does as it is told.
+// fake is a dialect that does what its fields say.
 type fake struct {
 	name    string
 	routes  []dialect.Route

@@ -34,7 +34,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok", "version": s.deps.Version})
 }
 
-// readyz says whether the hub should get work. Reasons may name files, so only
+// readyz reports whether the hub should get work. Reasons may name files, so only
 // this machine and readers see them.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)

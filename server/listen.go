@@ -11,9 +11,9 @@ import (
 	"github.com/parley-hub/parley/server/config"
 )
 
-// CanListen reports what would make New refuse to listen, before anything is created:
-// a wrong address, an open hub that would be exposed, given the number of keys, or a
-// bad certificate. It does not check whether the port is free.
+// CanListen returns the error with which New would refuse to listen, before anything
+// is created: a wrong address, an open hub that would be exposed, given the number
+// of keys, or a bad certificate. It does not check whether the port is free.
 func CanListen(cfg config.Config, keys int) error {
 	if err := mayListen(cfg, keys); err != nil {
 		return err
@@ -72,8 +72,8 @@ func Bind(ctx context.Context, cfg config.Config) (net.Listener, error) {
 	return bound, nil
 }
 
-// connections is how many of the configured ones the limit of open files leaves
-// room for, besides the store and the operator's reserve.
+// connections returns how many of the configured ones the limit of open files
+// leaves room for, besides the store and the operator's reserve.
 func connections(configured int) int {
 	limit, ok := openfiles.Limit()
 	if !ok {

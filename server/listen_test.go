@@ -94,7 +94,7 @@ func TestWhereItMayListen(t *testing.T) {
 	}
 }
 
-// pair makes a certificate with a serial number that tells it from others.
+// pair makes a certificate with a serial number that distinguishes it from others.
 func pair(t *testing.T, serial int64) (certPEM, keyPEM []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

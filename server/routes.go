@@ -160,8 +160,8 @@ func (s *Server) gated(ctx context.Context) context.Context {
 	return gate.With(ctx, s.deps.May)
 }
 
-// alwaysServed reports whether a path describes the process itself: an
-// operator needs it just when nothing else is answered.
+// alwaysServed are the paths that describe the process itself: an operator
+// needs them just when nothing else is answered.
 var alwaysServed = []string{"/healthz", "/readyz", "/metrics", "/v1/health"}
 
 // isUpgrade reports whether a request asks to become a WebSocket.
@@ -180,7 +180,7 @@ func hasToken(values []string, token string) bool {
 	})
 }
 
-// orNothing answers for a handler that was not given.
+// orNothing returns h, or a handler that answers not found if h is nil.
 func orNothing(h http.Handler) http.Handler {
 	if h != nil {
 		return h

@@ -82,8 +82,8 @@ func Stopping(ctx context.Context) <-chan struct{} {
 	return stopping
 }
 
-// New checks that it may listen where it was told to, and binds. Nothing is
-// answered before Run.
+// New checks that it may listen on the configured address, and binds it.
+// Nothing is answered before Run.
 func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 	if deps.Keys == nil {
 		return nil, errors.New("server: Deps.Keys is missing")
@@ -134,10 +134,10 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Addr is where the server listens.
+// Addr returns where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// URL is how a client on this machine reaches the server.
+// URL returns the URL at which a client on this machine reaches the server.
 func (s *Server) URL() string { return localURL(s.Addr(), s.certificate != nil) }
 
 func localURL(at net.Addr, secure bool) string {
@@ -156,12 +156,12 @@ func localURL(at net.Addr, secure bool) string {
 	return scheme + "://" + (&net.TCPAddr{IP: host, Port: address.Port, Zone: address.Zone}).String()
 }
 
-// Addresses are where clients beyond this machine reach the server: what
+// Addresses returns where clients beyond this machine reach the server: what
 // http.hosts or the certificate names, or else the machine's own addresses if
 // it listens on all of them. Behind a proxy they are the proxy's.
 func (s *Server) Addresses() []string { return addresses(s.cfg, s.Addr(), s.certificate) }
 
-// Reached is how clients reach a server that listens on an address: on this machine,
+// Reached returns how clients reach a server that listens on an address: on this machine,
 // and from elsewhere the best guess; the same if it listens for this machine only.
 func Reached(cfg config.Config, at net.Addr) (here, elsewhere string, err error) {
 	var cert *certificate
@@ -208,7 +208,7 @@ func addresses(cfg config.Config, at net.Addr, cert *certificate) []string {
 // maxOwnAddresses bounds how many addresses of the machine are shown.
 const maxOwnAddresses = 4
 
-// ownAddresses are the machine's addresses, without loopback and link-local
+// ownAddresses returns the machine's addresses, without loopback and link-local
 // ones.
 func ownAddresses() []string {
 	all, err := net.InterfaceAddrs()

@@ -168,7 +168,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	h.want(t, "GET", "/readyz", "", 503, `{"checks":[{"name":"serving","ok":true},{"name":"journal","ok":false,"reason":"disk on fire"}],"status":"not ready"}`)
 	h.want(t, "GET", "/healthz", "", 200, "ok")
 	h.want(t, "POST", "/healthz", "", 405, "it is GET or HEAD")
-	// A proxy speaks for others, who are not told reasons.
+	// A proxy acts for others, who do not see reasons.
 	if _, text := h.do(t, "GET", "/readyz", "", "X-Forwarded-For", "203.0.113.1"); strings.Contains(text, "fire") {
 		t.Errorf("a stranger was told %s", text)
 	}
@@ -258,7 +258,7 @@ func TestKeysOverHTTP(t *testing.T) {
 		return key
 	}
 	operator := add(`{"role":"operator"}`)
-	// From now on loopback alone is nobody.
+	// From now on a client on loopback without a key is anonymous.
 	h.want(t, "GET", "/v1/keys", "", 401, "auth_failed")
 	as := func(key server.NewKey) []string { return []string{"Authorization", "Bearer " + key.Token} }
 	reader := add(`{"role":"reader"}`, as(operator)...)
@@ -365,7 +365,7 @@ func TestHugeHeaderIsRefused(t *testing.T) {
 	}
 }
 
-// refusals is a log that sends the refusals of connections.
+// refusals returns a log that sends the refusals of connections.
 func refusals() (*slog.Logger, <-chan string) {
 	lines := make(chan string, 100)
 	return slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {

@@ -18,7 +18,7 @@ type Update struct {
 	Error    string
 }
 
-// Observe applies what its owner reports of the task now.
+// Observe applies what the owner reports of the task now.
 func (t *Task) Observe(seen *Task, now time.Time) (err error) {
 	if seen.State != "" {
 		t.Become(seen.State, now)
@@ -61,7 +61,7 @@ func (t *Task) Apply(u Update, now time.Time) (err error) {
 	return nil
 }
 
-// micro is an instant as precise as records hold it.
+// micro returns an instant as precise as records hold it.
 func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // merged sets the keys of one JSON object in another. Values keep their bytes,

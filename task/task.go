@@ -55,7 +55,7 @@ const (
 
 var states = []State{Created, Running, Completed, Failed, Expired, Cancelled}
 
-// Terminal reports whether the task has ended, and stays as it is.
+// Terminal reports whether the task has ended for good.
 func (s State) Terminal() bool { return slices.Index(states, s) >= 2 }
 
 // ParseState reads a state's name.
@@ -112,7 +112,7 @@ func (t *Task) Bound(limit int) error {
 	return nil
 }
 
-// Objects refuses values that are neither empty nor JSON objects.
+// Objects returns an error if a value is neither empty nor a JSON object.
 func Objects(named map[string][]byte) error {
 	for name, raw := range named {
 		if v := jsontext.Value(raw); len(raw) > 0 && (v.Kind() != '{' || !v.IsValid()) {

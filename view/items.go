@@ -27,7 +27,8 @@ func Items(in Input) iter.Seq[channel.Item] {
 	}
 }
 
-// reader is the channel's own, or one that knows the hub's envelopes only.
+// reader returns the channel's own item reader, or one that reads only the
+// hub's envelopes.
 func (in *Input) reader() channel.ItemReader {
 	if in.Adapter == nil || in.Channel == nil {
 		return channel.ItemFunc(channel.ReadOther)

@@ -49,7 +49,7 @@ func played(t interface{ Fatal(...any) }, a channel.Adapter) *adaptertest.Play {
 	return p
 }
 
-// line is an item as a test reads it.
+// line returns an item as a test reads it.
 func line(i channel.Item) string {
 	parts := []string{i.Kind.String(), i.Speaker, i.Name, i.ID, i.State, i.To, i.Text}
 	if i.Kind == channel.ItemOther {
@@ -65,8 +65,8 @@ func line(i channel.Item) string {
 	return strings.Join(parts, "|")
 }
 
-// made is an envelope by its type, data and ext, as the hub itself writes it if
-// it is one of the hub's own.
+// made returns an envelope by its type, data and ext, as the hub itself writes
+// it if it is one of the hub's own.
 func made(eventType, data, ext string) *envelope.Envelope {
 	e := event("a", eventType, data)
 	if ext != "" {

@@ -13,8 +13,8 @@ import (
 
 // Messages projects a log onto a participant as canonical messages: its own
 // messages are the assistant's, those of others are the user's under their
-// names. Its own handoffs and tasks are tool calls with their results, those
-// of others are told as text, and context variables are the system's. For a
+// names. Its own handoffs and tasks are tool calls with their results, those of
+// others are described as text, and context variables are the system's. For a
 // branch they are the messages that its events add up to, in their own roles;
 // for a transcript those that it holds. They contain nothing that the
 // participant may not see.
@@ -103,7 +103,7 @@ func object(data []byte) *value.Map {
 
 func (p *projector) isOwn(e *envelope.Envelope) bool { return e.Sender == p.in.Participant }
 
-// role is the speaker's, from the participant's point of view.
+// role returns the speaker's role, from the participant's point of view.
 func (p *projector) role(e *envelope.Envelope) string {
 	if p.isOwn(e) {
 		return message.RoleAssistant
@@ -111,7 +111,7 @@ func (p *projector) role(e *envelope.Envelope) string {
 	return message.RoleUser
 }
 
-// put adds a message of an envelope. The part distinguishes those of one
+// put adds a message of an envelope. part distinguishes several messages of one
 // envelope.
 func (p *projector) put(e *envelope.Envelope, part string, m message.Envelope) {
 	if m.Payload == nil {

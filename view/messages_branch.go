@@ -64,7 +64,7 @@ func orEmpty(m *value.Map) *value.Map {
 	return m
 }
 
-// resultText is a result as a model reads it.
+// resultText returns a result as a model reads it.
 func resultText(result branch.Raw) string {
 	v, err := value.Decode(result)
 	if err != nil {

@@ -37,7 +37,7 @@ func (p *projector) body(e *envelope.Envelope, data *value.Map) {
 	}
 }
 
-// handoff is a call that the participant made, or what another one did.
+// handoff adds a handoff: as a call if the participant made it, else as text.
 func (p *projector) handoff(e *envelope.Envelope, data, routing *value.Map) {
 	tool, target := str(routing, "tool"), str(routing, "target")
 	if p.isOwn(e) && tool != "" {
@@ -66,7 +66,7 @@ func (p *projector) handoff(e *envelope.Envelope, data, routing *value.Map) {
 	p.say(e, text, value.New().Set("handoff", details))
 }
 
-// finish ends a conversation: the participant's own is its final result.
+// finish adds the end of a conversation: the participant's own is its final result.
 func (p *projector) finish(e *envelope.Envelope, data, routing *value.Map) {
 	details := value.New()
 	for _, key := range []string{"tool", "reason", "summary"} {
@@ -88,7 +88,7 @@ func (p *projector) finish(e *envelope.Envelope, data, routing *value.Map) {
 	p.say(e, text, value.New().Set("finish", details))
 }
 
-// callID is the id of the call that an envelope stands for.
+// callID returns the id of the call that an envelope stands for.
 func callID(e *envelope.Envelope) string {
 	if e.ID == "" {
 		return ""

@@ -11,8 +11,8 @@ import (
 // taskTool is the tool that a task of the participant's own counts as.
 const taskTool = "task"
 
-// task describes a task: the participant's own is a call that its end answers,
-// another's is told as text.
+// task adds a task: the participant's own is a call that its end answers,
+// another's is described as text.
 func (p *projector) task(e *envelope.Envelope) {
 	data := object(e.Data)
 	id := cmp.Or(str(data, "task_id"), e.Task)
@@ -55,7 +55,7 @@ func (p *projector) ownTask(e *envelope.Envelope, id string, data *value.Map) bo
 	return true
 }
 
-// about is what an event says of its task.
+// about returns what an event says of its task.
 func about(eventType string, data *value.Map) string {
 	switch eventType {
 	case envelope.TypeTaskStarted:

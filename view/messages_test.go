@@ -23,7 +23,7 @@ func event(sender, kind, data string) *envelope.Envelope {
 	return &envelope.Envelope{Sender: sender, Type: kind, Data: []byte(data)}
 }
 
-// flow is a workflow channel's input.
+// flow returns a workflow channel's input.
 func flow(who string, log ...*envelope.Envelope) view.Input {
 	return view.Input{Log: log, Participant: who, Name: names, Render: workflow.New(workflow.Options{})}
 }

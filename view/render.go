@@ -10,8 +10,8 @@ import (
 // TextOnly renders texts and nothing else.
 type TextOnly struct{}
 
-// Render returns the text of a text envelope. A missing one is empty; one that
-// is not a string is not shown.
+// Render returns the text of a text envelope. A missing text is empty; a text
+// that is not a string is not shown.
 func (TextOnly) Render(e *envelope.Envelope) (string, bool) {
 	if e.Type != envelope.TypeText {
 		return "", false

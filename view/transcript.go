@@ -31,7 +31,7 @@ func Full() Transcript { return Transcript{} }
 // Named shows every message, those of others under their names.
 func Named() Transcript { return Transcript{named: true} }
 
-// Windowed shows the last recent messages behind one line on the earlier ones.
+// Windowed shows the last recent messages after one line about the earlier ones.
 func Windowed(recent int) (Transcript, error) {
 	if recent < 1 {
 		return Transcript{}, fault.New(fault.Invalid, "recent_n is how many messages a window shows: at least 1, not %d", recent)
@@ -46,7 +46,7 @@ func NamedWindowed(recent int) (Transcript, error) {
 	return t, err
 }
 
-// Window is the size that fits a channel: ten messages for a pair, two for
+// Window returns the size that fits a channel: ten messages for a pair, two for
 // each of a larger group.
 func Window(participants int) int {
 	if participants == 2 {
@@ -58,7 +58,7 @@ func Window(participants int) int {
 // GroupWindow is two messages for each participant and at least four.
 func GroupWindow(participants int) int { return max(2*participants, 4) }
 
-// Name is the transcript's name in manifests.
+// Name returns the transcript's name in manifests.
 func (t Transcript) Name() string {
 	switch {
 	case t.recent == 0 && t.named:
@@ -71,7 +71,7 @@ func (t Transcript) Name() string {
 	return WindowedSummary
 }
 
-// Recent is the size of the window; 0 shows all.
+// Recent returns the size of the window; 0 shows all.
 func (t Transcript) Recent() int { return t.recent }
 
 type line struct {

@@ -74,7 +74,7 @@ func (e Event) Message() (Kind, string) {
 	return e.Kind, e.Text
 }
 
-// visible answers for one envelope.
+// visible reports whether the participant may read an envelope.
 func (in *Input) visible(e *envelope.Envelope) bool {
 	if in.Visible != nil {
 		return in.Visible(e)
@@ -82,7 +82,7 @@ func (in *Input) visible(e *envelope.Envelope) bool {
 	return e.VisibleTo(in.Participant)
 }
 
-// render answers for one envelope.
+// render returns the text of an envelope, if it is shown.
 func (in *Input) render(e *envelope.Envelope) (string, bool) {
 	if in.Render != nil {
 		return in.Render.Render(e)

@@ -43,7 +43,7 @@ func namedWindowed(t *spec.T, recent int) view.View {
 	return v
 }
 
-// names resolves a to Ann and z to Bob, which sort the other way round.
+// names resolves a to Zoe and z to Bob, which sort the other way round.
 func names(id string) string { return map[string]string{"a": "Zoe", "z": "Bob"}[id] }
 
 func TestTranscripts(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Link is one identity's way into the network.
+// Link is one identity's link to the network.
 type Link struct {
 	net  *Network
 	peer *agent.Peer
@@ -29,8 +29,8 @@ type Link struct {
 
 var _ agent.Link = (*Link)(nil)
 
-// Fail makes an operation, by its method's name, answer with an error; nil
-// makes it work again.
+// Fail makes an operation, by its method's name, return an error; nil makes it
+// work again.
 func (l *Link) Fail(operation string, err error) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *Link) Repeat(e *envelope.Envelope) {
 	l.net.touch()
 }
 
-// Cut ends the link: Receive answers io.EOF once everything was read.
+// Cut ends the link: Receive returns io.EOF once everything was read.
 func (l *Link) Cut() {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
@@ -66,7 +66,7 @@ func (l *Link) Cut() {
 	l.net.touch()
 }
 
-// Receipts are the ids acked and nacked so far; a nack carries its reason.
+// Receipts returns the ids acked and nacked so far; a nack carries its reason.
 func (l *Link) Receipts() (acks, nacks []string) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()

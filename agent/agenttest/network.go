@@ -1,6 +1,6 @@
-// Package agenttest is a hub small enough to read in one go: in memory, for
-// tests and examples of agents. It keeps the order of things that a real hub
-// keeps (judge, log, fold, deliver, close) and nothing of its durability.
+// Package agenttest is a small in-memory hub for tests and examples of agents.
+// It takes the same steps in the same order as a real hub (judge, log, fold,
+// deliver, close), but stores nothing durably.
 package agenttest
 
 import (
@@ -82,28 +82,28 @@ func (n *Network) SetSkill(agentID, text string) {
 	n.skills[agentID] = text
 }
 
-// Failures are the turns reported as failed so far.
+// Failures returns the turns reported as failed so far.
 func (n *Network) Failures() []Failure {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.failures)
 }
 
-// TaskEvents are those fired so far.
+// TaskEvents returns the task events fired so far.
 func (n *Network) TaskEvents() []TaskEvent {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.events)
 }
 
-// Observations are those recorded so far.
+// Observations returns the observations recorded so far.
 func (n *Network) Observations() []agent.Observation {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.observed)
 }
 
-// State is a channel's folded state.
+// State returns a channel's folded state.
 func (n *Network) State(channelID string) channel.State {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -114,8 +114,8 @@ func (n *Network) State(channelID string) channel.State {
 	return r.state
 }
 
-// Wait returns when the condition holds; it is asked after everything that
-// happens.
+// Wait returns when the condition holds. It checks the condition after every
+// change.
 func (n *Network) Wait(ctx context.Context, condition func() bool) error {
 	for {
 		n.mu.Lock()

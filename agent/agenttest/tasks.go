@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// AddTask puts a task on record as it is.
+// AddTask stores a task unchanged.
 func (n *Network) AddTask(t task.Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *Link) Task(_ context.Context, id string) (*task.Task, error) {
 	})
 }
 
-// defaultLimit is how many tasks a hub lists if nothing else is asked for.
+// defaultLimit is how many tasks a hub lists by default.
 const defaultLimit = 50
 
 // ListTasks implements agent.Link.

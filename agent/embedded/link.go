@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// Link is an identity's way to a hub in the same process. Safe for concurrent use.
+// Link joins an identity to a hub in the same process. Safe for concurrent use.
 type Link struct {
 	hub   *hub.Hub
 	self  agent.Identity
@@ -26,9 +26,9 @@ type Link struct {
 
 var _ agent.Link = (*Link)(nil)
 
-// Attach registers a name, or attaches to the identity that has it, and receives what
-// that has not acknowledged. The link ends with the hub, or when another link attaches
-// under the name.
+// Attach registers a name, or attaches to the identity that has the name, and
+// receives what that identity has not acknowledged. The link ends with the hub,
+// or when another link attaches under the name.
 func Attach(ctx context.Context, h *hub.Hub, name string) (*Link, error) {
 	id, ok := h.FindAgent(name)
 	if !ok {

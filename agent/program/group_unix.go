@@ -27,8 +27,8 @@ func (g *group) add(p *os.Process) {
 	g.leader = p.Pid
 }
 
-// end kills every process of the group, once: afterwards its number may be
-// another's.
+// end kills every process of the group, once: afterwards another group may have
+// its number.
 func (g *group) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -89,7 +89,7 @@ func (p *Program) Respond(ctx context.Context, prompt *agent.Prompt) (*agent.Res
 	return decodeAnswer(out, prompt)
 }
 
-// env is what the environment of a process begins with.
+// env returns the beginning of a process's environment.
 func (p *Program) env() []string {
 	if p.opts.Env == nil {
 		return os.Environ()

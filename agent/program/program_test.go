@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play is what the programs of the tests do.
+// play does what the programs of the tests do.
 func play(as string, args []string) {
 	switch as {
 	case "print": // its argument, whatever it reads
@@ -201,7 +201,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// held is where a program and its child connect. The child's connection is
+// held returns where a program and its child connect. The child's connection is
 // returned, and the program's is closed once the child is there.
 func held(t *testing.T) (address string, child <-chan net.Conn) {
 	t.Helper()

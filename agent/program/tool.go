@@ -43,10 +43,10 @@ type toolSpec struct {
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Tools reads a file of tools that are programs. Each call starts a process that
-// reads its arguments from standard input and prints its result; PARLEY_CALL_KEY
-// names the call, and is the same when a turn is tried again. Of the options Dir,
-// Env and Stderr hold for all of them.
+// Tools reads a file of tools that are programs. Each call starts a process
+// that reads its arguments from standard input and prints its result;
+// PARLEY_CALL_KEY names the call, and is the same when a turn is tried again.
+// The options Dir, Env and Stderr apply to all of them.
 func Tools(file []byte, o Options) ([]*agent.Tool, error) {
 	var form toolsForm
 	if err := json.Unmarshal(file, &form, json.RejectUnknownMembers(true)); err != nil {
@@ -127,7 +127,7 @@ func (offline) Load(url string) (any, error) {
 	return nil, errors.New("a tool's schema refers to " + url + ", which is not read; write it in place")
 }
 
-// schemaOf is what checks a tool's arguments; nil accepts any object.
+// schemaOf returns the schema that checks a tool's arguments; nil accepts any object.
 func schemaOf(parameters jsontext.Value) (*jsonschema.Schema, error) {
 	if len(parameters) == 0 {
 		return nil, nil
@@ -151,7 +151,7 @@ func schemaOf(parameters jsontext.Value) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// checkArguments refuses arguments that are not what a tool takes.
+// checkArguments refuses arguments that do not match a tool's schema.
 func checkArguments(schema *jsonschema.Schema, arguments []byte) error {
 	v := jsontext.Value(arguments)
 	if !v.IsValid() || v.Kind() != '{' {

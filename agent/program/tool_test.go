@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/schemas"
 )
 
-// toolsFile is a file with one tool, which this test binary plays.
+// toolsFile returns a file with one tool, which this test binary plays.
 func toolsFile(t *testing.T, change map[string]any, args ...string) []byte {
 	t.Helper()
 	tool := map[string]any{

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// version is that of the turn's form.
+// version is the version of the turn's form.
 const version = 1
 
 // turnForm is what a program reads.
@@ -61,7 +61,7 @@ type toolForm struct {
 	Parameters  jsontext.Value `json:"parameters,omitempty"`
 }
 
-// encodeTurn writes a prompt as a program reads it, with a newline behind it.
+// encodeTurn writes a prompt as a program reads it, followed by a newline.
 func encodeTurn(p *agent.Prompt) ([]byte, error) {
 	form := turnForm{Version: version, System: p.System, Input: p.Input(), Messages: []messageForm{}, Tools: []toolForm{}}
 	if t := p.Turn; t != nil {
@@ -96,8 +96,8 @@ func encodeTurn(p *agent.Prompt) ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// arguments are a call's arguments where they are an object, as programs give
-// them.
+// arguments returns a call's arguments where they are an object, as programs
+// give them.
 func arguments(text string) jsontext.Value {
 	if v := jsontext.Value(text); v.IsValid() && v.Kind() == '{' {
 		return v
@@ -124,7 +124,7 @@ type finishForm struct {
 }
 
 // decodeAnswer reads what a program printed. A handoff or finish is a call of
-// the tool of that name, behind all other calls.
+// the tool of that name, after all other calls.
 func decodeAnswer(raw []byte, p *agent.Prompt) (*agent.Response, error) {
 	var form answerForm
 	if err := json.Unmarshal(raw, &form, json.RejectUnknownMembers(true)); err != nil {

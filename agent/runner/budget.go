@@ -30,7 +30,7 @@ func ParseMoney(text string) (Money, error) {
 	return Money(n), nil
 }
 
-// String is the amount in dollars.
+// String returns the amount in dollars.
 func (m Money) String() string {
 	return fmt.Sprintf("$%d.%04d", m/1e9, m%1e9/1e5)
 }
@@ -41,8 +41,8 @@ type Prices struct {
 	Output Money `json:"output_nano_dollars,omitzero"`
 }
 
-// of is what a request cost. Where the provider takes less for cached tokens
-// it is an upper bound.
+// of returns what a request cost. Where the provider takes less for cached
+// tokens it is an upper bound.
 func (p Prices) of(input, output int64) Money {
 	return Money((float64(input)*float64(p.Input) + float64(output)*float64(p.Output)) / 1e6)
 }
@@ -89,8 +89,8 @@ type Charge struct {
 	Output int64 // tokens that it may write; 0 is without limit
 }
 
-// Allow says how many tokens a reply may have, where 0 is without limit, and until
-// when it may come, where zero is forever; or what of the limits is spent.
+// Allow returns how many tokens a reply may have (0 is no limit) and until when
+// it may come (zero is no limit), or an error that names the limit that is spent.
 func (l Limits) Allow(spent Spent, prices Prices, c Charge, now time.Time) (output int64, until time.Time, err error) {
 	output = c.Output
 	if most := l.Turns; most > 0 && c.Turn && spent.Turns >= most {
@@ -141,7 +141,7 @@ func (s Spent) Begin(prices Prices, c Charge, now time.Time) Spent {
 	return s
 }
 
-// Settle replaces what a request was counted with by what it used.
+// Settle replaces the cost that was counted for a request by what the request used.
 func (s Spent) Settle(prices Prices, c Charge, input, output int64) Spent {
 	input, output = plausible(input), plausible(output)
 	s.Tokens = max(0, s.Tokens+input+output-c.Input-c.counted())
@@ -161,18 +161,19 @@ type Grant struct {
 	// Charge is what was counted; its Output is how many tokens the model may
 	// write.
 	Charge
-	// Until is when the time is over; zero is never. Late says so.
+	// Until is when the time is over; zero is never. Late is the error after that.
 	Until time.Time
 	Late  error
-	// ID and Task are for a purse that keeps its grants elsewhere: the grant's own
-	// and the delegation that it was given for.
+	// ID and Task are for a purse that keeps its grants elsewhere: the grant's
+	// id and the delegation that it was given for.
 	ID, Task string
 }
 
 // Purse grants requests and counts what they cost. It is a hard stop: a request
 // that is not granted is not made.
 type Purse interface {
-	// Begin grants a request for a turn, or says what is spent.
+	// Begin grants a request for a turn, or returns an error that names the
+	// limit that is spent.
 	Begin(ctx context.Context, t *agent.Turn, c Charge) (*Grant, error)
 	// Settle replaces what was granted by what was used.
 	Settle(ctx context.Context, g *Grant, used provider.Usage) error
@@ -213,14 +214,15 @@ func NewBudget(ctx context.Context, limits Limits, prices Prices, ledger Ledger)
 	return b, nil
 }
 
-// Spent is what has been spent, with what running requests may cost.
+// Spent returns what has been spent, with what running requests may cost.
 func (b *Budget) Spent() Spent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.spent
 }
 
-// Begin grants a request of about so many tokens, or says what is spent.
+// Begin grants a request of about so many tokens, or returns an error that
+// names the limit that is spent.
 func (b *Budget) Begin(ctx context.Context, _ *agent.Turn, c Charge) (*Grant, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -240,7 +242,7 @@ func (b *Budget) Settle(ctx context.Context, g *Grant, used provider.Usage) erro
 	return b.save(ctx, b.spent.Settle(b.prices, g.Charge, used.Prompt, used.Completion))
 }
 
-// plausible keeps a provider's count to what a request can use.
+// plausible limits a provider's count to what a request can use.
 func plausible(tokens int64) int64 { return min(max(tokens, 0), 1e9) }
 
 // save keeps what is spent. The caller holds the lock.
@@ -254,12 +256,12 @@ func (b *Budget) save(ctx context.Context, next Spent) error {
 	return nil
 }
 
-// over is the refusal of a request past the budget.
+// over returns the refusal of a request past the budget.
 func over(format string, args ...any) error {
 	return fault.New(fault.RateLimited, "the budget of "+format+" is spent; raise it to go on", args...)
 }
 
-// least is the smaller limit of two, of which the first may be none.
+// least returns the smaller limit of two, of which the first may be none.
 func least(a, b int64) int64 {
 	if a <= 0 {
 		return b

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/message/provider"
 )
 
-// Refused is the failure of a request that was answered with a status.
+// Refused returns the failure of a request that was answered with a status.
 func Refused(name string, status int, header http.Header, code, text string, cause error) *SendError {
 	if text == "" {
 		text = http.StatusText(status)
@@ -24,8 +24,8 @@ func Refused(name string, status int, header http.Header, code, text string, cau
 	}
 }
 
-// Broken is the failure of a request without a whole answer: no connection, or
-// a stream that ended early.
+// Broken returns the failure of a request without a whole answer: no
+// connection, or a stream that ended early.
 func Broken(name string, cause error) *SendError {
 	var final *finalError
 	return &SendError{
@@ -34,7 +34,7 @@ func Broken(name string, cause error) *SendError {
 	}
 }
 
-// Finished checks a reply that has come to its end, and is what Send returns.
+// Finished checks a reply that has ended. Send returns its results.
 func Finished(ctx context.Context, name string, reply provider.Reply, err error) (provider.Reply, error) {
 	var known *SendError
 	switch {
@@ -78,12 +78,12 @@ func RetryAfter(header http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// seconds is a duration of at most a day, which is past every limit here.
+// seconds returns a duration of at most a day, which is past every limit here.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
-// explain makes a failure one of the catalogue, without the key.
+// explain turns a failure into an error of the catalogue, without the key.
 func explain(err error, secret Secret) error {
 	var failed *SendError
 	if !errors.As(err, &failed) {

@@ -36,15 +36,16 @@ type Options struct {
 	Retry Retry
 	// Timeout bounds one attempt; 0 is 10 minutes.
 	Timeout time.Duration
-	// Budget is shared by all who get the same one; nil is without limit.
+	// Budget is shared by all models that get the same one; nil is without limit.
 	Budget Purse
-	// Observe, if set, is told what comes while it comes. It must not block.
+	// Observe, if set, is called with each piece of a reply as it arrives. It
+	// must not block.
 	Observe func(ctx context.Context, t *agent.Turn, ev Event)
-	// Log tells of attempts that are tried again; nil is slog.Default.
+	// Log receives attempts that are tried again; nil is slog.Default.
 	Log *slog.Logger
 }
 
-// Event is one piece of a reply, told while the reply arrives.
+// Event is one piece of a reply, passed on while the reply arrives.
 type Event struct {
 	// Reset says that what came before is void, because the request is made
 	// again.
@@ -55,9 +56,9 @@ type Event struct {
 	Delta *message.Envelope
 }
 
-// Says is what the event adds to what the model says. What it thinks, and the
-// arguments of its calls, are not for those who watch: a call may tell somebody
-// something that the others must not see.
+// Says returns what the event adds to the model's text. Thinking and the
+// arguments of calls are not shown to observers: a call may contain something
+// for one agent that others must not see.
 func (e Event) Says() string {
 	if e.Delta == nil {
 		return ""
@@ -145,7 +146,7 @@ func (m *Model) complete(answer *agent.Response, finish provider.Finish) error {
 	return nil
 }
 
-// steps is how often the model has been asked in this round, with this time.
+// steps returns how often the model has been asked in this round, this time included.
 func steps(p *agent.Prompt) int {
 	n := 1
 	for i := len(p.Messages) - 1; i >= 0 && p.Messages[i].Role != agent.User; i-- {
@@ -217,7 +218,7 @@ func (m *Model) attempt(ctx context.Context, p *agent.Prompt, r *Request, turn b
 // errTimeout ends an attempt that takes too long. It is tried again.
 var errTimeout = &SendError{Failure: provider.Failure{Provider: "provider", Message: "the reply did not come to its end in time", Retryable: true}}
 
-// used is what a request cost: as the provider says, or estimated where it
+// used returns what a request cost: as the provider says, or estimated where it
 // does not. A request that was refused, or reached nobody, cost nothing.
 func used(reply provider.Reply, err error, granted *Grant, written int) provider.Usage {
 	var failed *SendError

@@ -33,7 +33,7 @@ func conversation(p *agent.Prompt) ([]message.Envelope, error) {
 		var err error
 		switch m.Role {
 		case agent.ToolResult:
-			// Tools tell a model of their failures in these words.
+			// Results of failed tools begin with these words.
 			payload := value.New().Set("success", !strings.HasPrefix(m.Text, "Error: "))
 			err = add(message.ToolResult(m.Text, tools[m.CallID], payload, value.New().Set("tool_call_id", m.CallID)))
 		case agent.Assistant:
@@ -53,7 +53,7 @@ func conversation(p *agent.Prompt) ([]message.Envelope, error) {
 	return list, nil
 }
 
-// content is a message's text, or its view's own content as JSON.
+// content returns a message's text, or its view's own content as JSON.
 func content(m agent.Message) string {
 	if m.Text != "" || m.Content == nil {
 		return m.Text
@@ -65,7 +65,7 @@ func content(m agent.Message) string {
 	return string(raw)
 }
 
-// assistant is what the model said: verbatim where it is known, because
+// assistant returns what the model said: verbatim where it is known, because
 // providers want signatures and reasoning back, else made from its parts.
 func assistant(m agent.Message) ([]message.Envelope, error) {
 	if verbatim, ok := m.Verbatim.(said); ok {
@@ -106,7 +106,7 @@ func renumbered(verbatim said, calls []turn.Call) []message.Envelope {
 	return list
 }
 
-// offered are the tools as a provider is told of them.
+// offered returns the tools in the provider's form.
 func offered(tools []*agent.Tool) ([]provider.Tool, error) {
 	list := make([]provider.Tool, 0, len(tools))
 	for _, tool := range tools {
@@ -127,7 +127,7 @@ func offered(tools []*agent.Tool) ([]provider.Tool, error) {
 	return list, nil
 }
 
-// response is what the agent is told of a reply.
+// response turns a reply into the agent's response.
 func response(reply provider.Reply, secret Secret) (*agent.Response, error) {
 	r := &agent.Response{Verbatim: said(reply.Messages)}
 	for _, e := range reply.Messages {
@@ -151,7 +151,7 @@ func response(reply provider.Reply, secret Secret) (*agent.Response, error) {
 	return r, nil
 }
 
-// text is the readable text of a message.
+// text returns the readable text of a message.
 func text(e message.Envelope) string {
 	if s, ok := e.Text(); ok {
 		return s

@@ -24,8 +24,8 @@ type Events interface {
 	Close() error
 }
 
-// Read hands what a stream brings to our reader, as it was sent. Raw is the current
-// event's JSON.
+// Read passes what a stream brings to our reader, as it was sent. raw returns
+// the current event's JSON.
 func Read(from Events, raw func() string, in provider.Stream, deltas func(message.Envelope)) error {
 	defer from.Close()
 	for from.Next() {
@@ -56,24 +56,24 @@ type Request struct {
 	Turn int
 }
 
-// Options are what a request's messages are projected with.
+// Options returns the options with which a request's messages are projected.
 func (r *Request) Options() provider.Options {
 	return provider.Options{Tools: r.Tools, Aliases: r.Aliases}
 }
 
-// ReadOptions are what its reply is read with.
+// ReadOptions returns the options with which its reply is read.
 func (r *Request) ReadOptions() provider.ReadOptions {
 	return provider.ReadOptions{Aliases: r.Aliases, Turn: r.Turn, MaxBytes: MaxReply}
 }
 
-// Body is a projected request with what only the caller knows: the model and
-// the extra keys.
+// Body returns a projected request with what only the caller knows: the model
+// and the extra keys.
 func (r *Request) Body(projected provider.Request) *value.Map {
 	body := projected.Body.Clone().Set("model", r.Model)
 	return r.AddExtra(body)
 }
 
-// AddExtra sets the extra keys, which win.
+// AddExtra sets the extra keys, which replace existing ones.
 func (r *Request) AddExtra(body *value.Map) *value.Map {
 	if r.Extra != nil {
 		for key, v := range r.Extra.All() {
@@ -87,11 +87,10 @@ func (r *Request) AddExtra(body *value.Map) *value.Map {
 type SendError struct {
 	provider.Failure
 	Status int // of the HTTP answer; 0 if there was none
-	// RetryAfter is how long the provider wants to be left alone; 0 if it did
-	// not say.
+	// RetryAfter is how long the provider asks to wait; 0 if it did not say.
 	RetryAfter time.Duration
 	Cause      error
 }
 
-// Unwrap is what the failure comes from.
+// Unwrap returns the cause of the failure.
 func (e *SendError) Unwrap() error { return e.Cause }

@@ -31,8 +31,8 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// wait is how long to wait after a failed attempt, counted from 1; false if it
-// is not to be tried again.
+// wait returns how long to wait after a failed attempt, counted from 1; false
+// if it is not to be tried again.
 func (r Retry) wait(attempt int, err error) (time.Duration, bool) {
 	var failed *SendError
 	if attempt >= r.Attempts || !errors.As(err, &failed) || !failed.Retryable {

@@ -23,7 +23,7 @@ const shortest = 8
 // NewSecret keeps a key.
 func NewSecret(key string) Secret { return Secret{strings.TrimSpace(key)} }
 
-// Reveal is the key itself, for the request that needs it.
+// Reveal returns the key itself, for the request that needs it.
 func (s Secret) Reveal() string { return s.value }
 
 // Scrub removes the key from a text.
@@ -43,7 +43,7 @@ type scrubbing struct {
 	undelivered map[string]message.Envelope
 }
 
-// add shows a fragment, without the key.
+// add passes on a fragment without the key.
 func (s *scrubbing) add(delta message.Envelope, fragment string) {
 	of := value.Text(delta.Payload.At("kind")) + "/" + value.Text(delta.Payload.At("index"))
 	before, waiting := s.undelivered[of]
@@ -68,7 +68,7 @@ func (s *scrubbing) add(delta message.Envelope, fragment string) {
 	}
 }
 
-// end shows what still waits, because the rest of the key did not follow.
+// end passes on what still waits, because the rest of the key did not follow.
 func (s *scrubbing) end() {
 	for _, of := range s.order {
 		if rest, ok := s.undelivered[of]; ok {
@@ -77,7 +77,7 @@ func (s *scrubbing) end() {
 	}
 }
 
-// begun is how many bytes at the end of a text may be the beginning of the
+// begun returns how many bytes at the end of a text may be the beginning of the
 // key.
 func (s Secret) begun(text string) int {
 	if len(s.value) < shortest {

@@ -42,7 +42,7 @@ func (s streaming) Send(_ context.Context, _ *runner.Request, deltas func(messag
 	return s.reply, nil
 }
 
-// watched is what is seen of a reply while it comes, and the reply.
+// watched returns what is seen of a reply while it comes, and the reply.
 func watched(t *testing.T, p streaming) (says string, whole *agent.Response) {
 	t.Helper()
 	p.reply.Finish = provider.FinishStop

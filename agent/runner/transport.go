@@ -19,8 +19,8 @@ type finalError struct{ text string }
 
 func (e *finalError) Error() string { return e.text }
 
-// HTTP is the client that providers are reached with. It refuses redirects,
-// because a key must not reach another host, and it bounds answers.
+// HTTP returns the client that providers are reached with. It refuses
+// redirects, because a key must not reach another host, and it bounds answers.
 func HTTP() *http.Client {
 	transport := http.DefaultTransport
 	if shared, ok := transport.(*http.Transport); ok {
@@ -47,7 +47,7 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// CloseIdleConnections lets go of connections that nobody uses.
+// CloseIdleConnections closes connections that are not in use.
 func (t boundedTransport) CloseIdleConnections() {
 	if idle, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		idle.CloseIdleConnections()
@@ -68,7 +68,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CheckBaseURL refuses a base URL that a key could leak through.
+// CheckBaseURL refuses a base URL through which a key could leak.
 func CheckBaseURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -67,8 +67,8 @@ func Append[T Sample](x *Exporter, dst []byte, s Stamped[T]) ([]byte, error) {
 // maxDepth bounds the nesting of what is read.
 const maxDepth = 64
 
-// Read reads an exported sample as a Stamped of its type. A type that is not
-// registered is nil, and no error.
+// Read reads an exported sample as a Stamped of its type. For a type that is
+// not registered it returns nil and no error.
 func (x *Exporter) Read(data []byte) (any, error) {
 	if jsonscan.Deeper(data, maxDepth) {
 		return nil, fault.New(fault.Invalid, "the sample is nested more than %d deep", maxDepth)

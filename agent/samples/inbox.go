@@ -113,7 +113,7 @@ func (b *Inbox[T]) Wait(ctx context.Context) error {
 	}
 }
 
-// Dropped is how many samples this reader has lost.
+// Dropped returns how many samples this reader has lost.
 func (b *Inbox[T]) Dropped() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +132,7 @@ func (b *Inbox[T]) Close() {
 }
 
 // Observe calls fn for every sample of a type that is emitted while it runs,
-// until ctx ends, which is no error. Samples that fn is too slow for are
+// until ctx ends, which is not an error. Samples that fn is too slow for are
 // dropped, oldest first: an observer never slows what it observes.
 func Observe[T Sample](ctx context.Context, h *Hub, fn func(Stamped[T])) error {
 	inbox, err := existing[T](h).Subscribe(SubscribeOptions{Overflow: DropOldest})

@@ -35,7 +35,7 @@ func (r *Route[T]) kind() string {
 
 func (r *Route[T]) stats() Stats { return r.Stats() }
 
-// Stats are the route's.
+// Stats returns the route's stats.
 func (r *Route[T]) Stats() Stats {
 	return Stats{Emitted: r.emitted.Load(), Delivered: r.delivered.Load(), Dropped: r.dropped.Load(), Subscribers: len(*r.inboxes.Load())}
 }

@@ -1,8 +1,8 @@
 // Package samples carries high-volume measurements inside one process: audio
 // playout, queue depths, timings. A sample has a type of its own, a lane for
 // that type, and bounded buffers. It is not an event of a conversation: it is
-// in no stream and no history unless somebody makes an event of it, and this
-// package does not know how.
+// in no stream and no history unless an application makes an event of it, which
+// this package cannot do.
 package samples
 
 import (
@@ -104,7 +104,7 @@ func existing[T Sample](h *Hub) *Route[T] {
 	return made
 }
 
-// Stats are those of all routes together.
+// Stats returns the stats of all routes together.
 func (h *Hub) Stats() Stats {
 	var total Stats
 	for _, s := range h.Routes() {
@@ -116,7 +116,7 @@ func (h *Hub) Stats() Stats {
 	return total
 }
 
-// Routes are the stats of each route by the kind of its samples.
+// Routes returns the stats of each route by the kind of its samples.
 func (h *Hub) Routes() map[string]Stats {
 	h.mu.Lock()
 	lanes := slices.Collect(maps.Values(h.routes))

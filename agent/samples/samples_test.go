@@ -25,7 +25,7 @@ type playout struct {
 
 func (playout) SampleKind() string { return "audio.playout" }
 
-// depth is a library's.
+// depth is a sample of a library.
 type depth struct{ Depth int }
 
 func (depth) SampleKind() string { return "queue.depth" }

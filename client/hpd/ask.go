@@ -19,17 +19,18 @@ import (
 
 type flag = atomic.Bool
 
-// newNonce tells this producer's calls from those of one before it.
+// newNonce returns a text that distinguishes this producer's calls from those
+// of an earlier one.
 func newNonce() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return hex.EncodeToString(b[:]) + "/"
 }
 
-// key is the idempotency key of the n-th call of a run.
+// key returns the idempotency key of the n-th call of a run.
 func (r *Run) key(n int) string { return r.nonce + r.Work.RuntimeRunID + "/" + strconv.Itoa(n) }
 
-// registry reads the answers that the hub hands over.
+// registry reads the answers that the hub sends.
 var registry = wire.NewRegistry(nil)
 
 // Ask sends a question to the watchers of the branch, and waits for the answer.

@@ -26,7 +26,7 @@ const prefix = "/hpd"
 // Client speaks with one hub. It is safe for concurrent use.
 type Client struct{ hub *v1.Client }
 
-// New makes a client that reaches the hub as another one does.
+// New returns a client that reaches the hub through hub.
 func New(hub *v1.Client) *Client { return &Client{hub} }
 
 // Reach returns an error if the hub cannot be reached or refuses the caller.
@@ -47,7 +47,7 @@ func branchPath(at wire.Scope) string {
 	return path("sessions", at.Session, "branches", at.Branch)
 }
 
-// agentPath is the path of an agent on a branch.
+// agentPath returns the path of an agent on a branch.
 func agentPath(agent string, at wire.Scope) string {
 	return path("agents", agent, "sessions", at.Session, "branches", at.Branch)
 }
@@ -72,7 +72,7 @@ func (c *Client) CreateSession(ctx context.Context, in wire.CreateSession) (*wir
 	return s, err
 }
 
-// Session asks for one session.
+// Session returns one session.
 func (c *Client) Session(ctx context.Context, id string) (*wire.Session, jsontext.Value, error) {
 	return ask[*wire.Session](ctx, c, http.MethodGet, path("sessions", id), nil)
 }
@@ -82,7 +82,7 @@ func (c *Client) Branches(ctx context.Context, session string) ([]wire.Branch, j
 	return ask[[]wire.Branch](ctx, c, http.MethodGet, path("sessions", session, "branches"), nil)
 }
 
-// Branch asks for one branch.
+// Branch returns one branch.
 func (c *Client) Branch(ctx context.Context, at wire.Scope) (*wire.Branch, jsontext.Value, error) {
 	return ask[*wire.Branch](ctx, c, http.MethodGet, branchPath(at), nil)
 }

@@ -159,7 +159,7 @@ func (w *producing) begin(ctx context.Context, in wire.WorkInput) {
 	})
 }
 
-// complete tells the hub how a run ended.
+// complete reports to the hub how a run ended.
 func (r *Run) complete(ctx context.Context, failed error) error {
 	end := wire.CompleteRun{Status: wire.RunCompleted}
 	switch {

@@ -162,7 +162,7 @@ func (r *rig) until(at wire.Scope, last string) []event {
 	return seen
 }
 
-// words are the agent's deltas of a history.
+// words returns the agent's deltas of a history.
 func words(seen []event) (list []string) {
 	for _, e := range seen {
 		if e.Type == "TEXT_DELTA" && e.MessageID == "m" {

@@ -32,7 +32,7 @@ type Run struct {
 	early   map[string]*wire.Event      // answers that came before their question was asked again
 }
 
-// Scope is the branch on which it runs.
+// Scope returns the branch on which the run runs.
 func (r *Run) Scope() wire.Scope {
 	return wire.Scope{Session: r.Work.SessionID, Branch: r.Work.BranchID}
 }
@@ -45,7 +45,7 @@ func (r *Run) interrupt() {
 }
 
 // Publish publishes events and returns when those that are stored are durable.
-// While the hub is away it waits and asks again; nothing is written twice. A
+// While the hub is away it waits and retries; nothing is written twice. A
 // refusal for a run that is over ends the run's context.
 func (r *Run) Publish(ctx context.Context, events ...wire.Payload) error {
 	for len(events) > 0 {

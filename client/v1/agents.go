@@ -74,7 +74,7 @@ func (c *Client) Agents(ctx context.Context, query url.Values) (*Page[Agent], er
 	return list[Agent](ctx, c, "agents", "agents", query)
 }
 
-// Agent asks for an identity by name or id.
+// Agent returns an identity by name or id.
 func (c *Client) Agent(ctx context.Context, name string) (*Agent, error) {
 	a, raw, err := get[Agent](ctx, c, http.MethodGet, agentPath(name), nil)
 	if err != nil {

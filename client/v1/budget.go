@@ -54,7 +54,7 @@ type Grant struct {
 
 func budgetPath(agent string) string { return "/v1/agents/" + url.PathEscape(agent) + "/budget" }
 
-// Budget asks for an agent's budget, by name or id.
+// Budget returns an agent's budget, by name or id.
 func (c *Client) Budget(ctx context.Context, agent string) (*Budget, error) {
 	b, raw, err := get[Budget](ctx, c, http.MethodGet, budgetPath(agent), nil)
 	if err == nil {

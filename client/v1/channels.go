@@ -42,7 +42,7 @@ type Participant struct {
 // Ended reports whether the channel takes no more envelopes.
 func (ch *Channel) Ended() bool { return ch.State == "closed" || ch.State == "expired" }
 
-// Name is the name of an identity, or its id where the hub did not name it.
+// Name returns the name of an identity, or its id where the hub did not name it.
 func (ch *Channel) Name(id string) string {
 	if name, ok := ch.Names[id]; ok {
 		return name
@@ -72,7 +72,7 @@ func (c *Client) Channels(ctx context.Context, query url.Values) (*Page[Channel]
 	return list[Channel](ctx, c, "channels", "channels", query)
 }
 
-// Channel asks for one channel.
+// Channel returns one channel.
 func (c *Client) Channel(ctx context.Context, id string) (*Channel, error) {
 	return c.channel(ctx, http.MethodGet, channelPath(id), nil)
 }

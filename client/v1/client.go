@@ -152,8 +152,8 @@ func (c *Client) Call(ctx context.Context, method, path string, body, into any) 
 	return c.call(ctx, method, path, nil, body, into)
 }
 
-// CallKeyed is Call with the header Idempotency-Key: requests with the same key take
-// effect once.
+// CallKeyed is like Call, with the header Idempotency-Key: requests with the
+// same key take effect once.
 func (c *Client) CallKeyed(ctx context.Context, method, path, key string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

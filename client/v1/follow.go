@@ -38,8 +38,8 @@ func (c *Client) Follow(ctx context.Context, path, after string, visit func(Fram
 	return c.FollowFrom(ctx, path, after, func() {}, visit)
 }
 
-// FollowFrom is Follow that calls begun each time the hub accepts the request, before
-// the first frame.
+// FollowFrom is like Follow, and calls begun each time the hub accepts the
+// request, before the first frame.
 func (c *Client) FollowFrom(ctx context.Context, path, after string, begun func(), visit func(Frame) error) error {
 	pause, search := minPause, c.search()
 	away := false // and Notify was called

@@ -136,7 +136,7 @@ func (c *Client) turn() int {
 	return len(c.bases) + 1 // with one that a node may have named
 }
 
-// next is turn under the lock.
+// next is like turn; the caller holds the lock.
 func (c *Client) next() {
 	if i := slices.Index(c.bases, c.base); len(c.bases) > 1 || i < 0 {
 		c.base = c.bases[(i+1)%len(c.bases)]

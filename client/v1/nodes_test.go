@@ -13,7 +13,8 @@ import (
 	"github.com/parley-hub/parley/server/standby"
 )
 
-// standing is a node that stands by; says tells who serves, each time it is asked.
+// standing returns a node that stands by; says returns who serves, each time
+// the node is asked.
 func standing(t *testing.T, start func(http.Handler) *httptest.Server, says func(asked int64) string) *httptest.Server {
 	t.Helper()
 	var asked atomic.Int64
@@ -27,8 +28,8 @@ func standing(t *testing.T, start func(http.Handler) *httptest.Server, says func
 	return node
 }
 
-// TestTheNodeThatServesIsFound: whichever addresses are known, the one that serves
-// is asked, once.
+// TestTheNodeThatServesIsFound: whichever addresses are known, the node that
+// serves gets the request, once.
 func TestTheNodeThatServesIsFound(t *testing.T) {
 	t.Parallel()
 	var done atomic.Int64
@@ -79,8 +80,8 @@ func TestTheNodeThatServesIsFound(t *testing.T) {
 	}
 }
 
-// TestNoTokenGoesWhereNobodyHides: an address without TLS is not followed from one
-// with it.
+// TestNoTokenGoesWhereNobodyHides: a client with an address with TLS follows
+// none without it.
 func TestNoTokenGoesWhereNobodyHides(t *testing.T) {
 	t.Parallel()
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("asked without TLS") }))

@@ -28,7 +28,7 @@ func (c *Client) Tasks(ctx context.Context, query url.Values) (*Page[Task], erro
 	return list[Task](ctx, c, "tasks", "tasks", query)
 }
 
-// Task asks for one task.
+// Task returns one task.
 func (c *Client) Task(ctx context.Context, id string) (*Task, error) {
 	t, raw, err := get[Task](ctx, c, http.MethodGet, taskPath(id), nil)
 	if err != nil {

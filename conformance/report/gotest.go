@@ -23,7 +23,7 @@ type holding struct {
 	passed    bool
 }
 
-// goTests is what one stream of `go test -json` said.
+// goTests is what one stream of `go test -json` reported.
 type goTests struct {
 	statements []holding
 	broken     []string // packages that failed or never ended, in words
@@ -70,7 +70,7 @@ func readGoTest(in io.Reader, log io.Writer) (goTests, error) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			var ev event
 			if json.Unmarshal(line, &ev) != nil {
-				log.Write(line) // the go command talks between events
+				log.Write(line) // the go command prints lines between events
 			} else {
 				key := testKey{ev.Package, ev.Test}
 				switch ev.Action {

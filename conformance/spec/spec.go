@@ -75,7 +75,7 @@ type T struct {
 	compared atomic.Int64
 }
 
-// Run is refused: a statement is held by a leaf.
+// Run fails the test: only a leaf holds a statement.
 func (t *T) Run(name string, _ func(*testing.T)) bool {
 	t.Helper()
 	t.Fatalf("spec: %s would nest under a statement; only a leaf holds one", name)

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// hostile is what agents alone can tell: results of tasks, and why a turn failed.
+// hostile seeds what only agents can report: results of tasks, and why a turn failed.
 func (s *seeder) hostile(ctx context.Context) (any, error) {
 	const evil = "<img src=x onerror=alert(1)>\u202e"
 	ids, err := s.agents(ctx, "cleo", "dan")

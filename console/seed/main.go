@@ -97,7 +97,7 @@ func run(data, scene string, s *seeder) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(told)
 }
 
-// agent registers somebody whose inbox is never full.
+// agent registers an identity whose inbox is never full.
 func (s *seeder) agent(ctx context.Context, name string, kind identity.Kind) (string, error) {
 	rule := identity.DefaultRule()
 	rule.Limits.Inbox.MaxPending = 1 << 30
@@ -107,7 +107,7 @@ func (s *seeder) agent(ctx context.Context, name string, kind identity.Kind) (st
 	return p.ID(), err
 }
 
-// agents registers several.
+// agents registers several identities.
 func (s *seeder) agents(ctx context.Context, names ...string) (ids []string, err error) {
 	for _, name := range names {
 		id, err := s.agent(ctx, name, identity.Agent)

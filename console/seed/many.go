@@ -15,7 +15,7 @@ import (
 // slow machine would find more events than were seeded.
 var nothingDue = []any{}
 
-// long is one discussion of many events.
+// long seeds one discussion of many events.
 func (s *seeder) long(ctx context.Context) (any, error) {
 	ids, err := s.agents(ctx, "ada", "bob")
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *seeder) long(ctx context.Context) (any, error) {
 	return map[string]any{"channel_id": channel, "length": head.Seq}, err
 }
 
-// tasks are many tasks of ada, of which each third has failed and the second was
-// cancelled.
+// tasks seeds many tasks of ada, of which each third has failed and the second
+// was cancelled.
 func (s *seeder) tasks(ctx context.Context) (any, error) {
 	ids, err := s.agents(ctx, "ada", "bob")
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *seeder) tasks(ctx context.Context) (any, error) {
 	return map[string]any{"tasks": s.count}, nil
 }
 
-// channels are many open channels.
+// channels seeds many open channels.
 func (s *seeder) channels(ctx context.Context) (any, error) {
 	ids, err := s.agents(ctx, "ada", "bob")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	client "github.com/parley-hub/parley/client/v1"
 )
 
-// storm is notes that a running hub is told, as many a second as rate says, or as
-// many as it takes if rate is 0. A note to oneself fills nobody's inbox.
+// storm sends notes to a running hub, rate of them a second, or as many as the
+// hub takes if rate is 0. A note to oneself fills nobody's inbox.
 type storm struct {
 	hub, channel, sender string
 	rate, count          int

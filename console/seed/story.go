@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// story is an incident that agents hand to each other and a person decides about.
+// story seeds an incident that agents hand to each other and a person decides about.
 func (s *seeder) story(ctx context.Context) (any, error) {
 	ids, err := s.agents(ctx, "triage", "database", "network")
 	if err != nil {

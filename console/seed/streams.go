@@ -17,8 +17,8 @@ type streamSaid struct {
 	Data  string `json:"data"`
 }
 
-// streams are random events as the hub's own writer frames them, each with what a
-// reader has to make of it.
+// streams returns random events as the hub's own writer frames them, each with
+// what a reader must make of it.
 func (s *seeder) streams(context.Context) (any, error) {
 	pieces := []string{"a", "é", "😀", ":", " ", "\n", "\r", "\r\n", "data: x", "\uFEFF", "\x00", "id: 7", "{}", "\t", "\u2028"}
 	words := func() (text string) {
@@ -52,7 +52,7 @@ func (s *seeder) streams(context.Context) (any, error) {
 	return list, nil
 }
 
-// cut is what is left of an id or a name.
+// cut returns what a reader gets of an id or a name.
 func cut(text string) string {
 	for i, c := range text {
 		if c == '\r' || c == '\n' || c == 0 {
@@ -62,7 +62,7 @@ func cut(text string) string {
 	return text
 }
 
-// joined is data with each line break as a reader joins lines.
+// joined returns data with each line break as a reader joins lines.
 func joined(text string) (out string) {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\r' {

@@ -10,14 +10,14 @@ import (
 	"github.com/parley-hub/parley/graph"
 )
 
-// unknown is a condition that no hub but this one knows: elsewhere a channel with it
+// unknown is a condition that only this hub knows: elsewhere a channel with it
 // cannot be folded.
 type unknown struct{}
 
 func (unknown) Name() string                            { return "seed.unknown" }
 func (unknown) Evaluate(*graph.Facts, *graph.Turn) bool { return false }
 
-// adapters are the hub's, and know one condition more.
+// adapters returns the hub's adapters, which know one condition more.
 func adapters() ([]channel.Adapter, error) {
 	r := graph.NewRegistry(graph.Limits{})
 	if err := r.RegisterCondition(unknown{}); err != nil {
@@ -26,7 +26,7 @@ func adapters() ([]channel.Adapter, error) {
 	return adapter.AllWith(workflow.Options{Registry: r}), nil
 }
 
-// trouble is a turn that failed, and a channel that cannot be folded.
+// trouble seeds a turn that failed, and a channel that cannot be folded.
 func (s *seeder) trouble(ctx context.Context) (any, error) {
 	ids, err := s.agents(ctx, "cleo", "dan")
 	if err != nil {

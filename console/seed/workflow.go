@@ -15,7 +15,7 @@ import (
 // speakers of a random workflow.
 var speakers = []string{"ada", "bob", "cleo", "dan"}
 
-// fold is what a workflow is after an event, told by names.
+// fold is the state of a workflow after an event, with names.
 type fold struct {
 	Sequence uint64            `json:"sequence"`
 	State    string            `json:"state"`
@@ -33,7 +33,7 @@ type workflowTold struct {
 	Folds     []fold          `json:"folds"`
 }
 
-// rule is a random rule with names in place of ids.
+// rule returns a random rule with names in place of ids.
 func (s *seeder) rule() map[string]any {
 	from := map[string]any{"name": "from_speaker", "args": map[string]any{"agent_id": s.speaker()}}
 	equals := map[string]any{"name": "context_equals", "args": map[string]any{"key": s.variable(), "value": s.random.IntN(3)}}
@@ -90,7 +90,7 @@ func (s *seeder) workflow(ctx context.Context) (any, error) {
 	return told, s.folds(ctx, &told, ids)
 }
 
-// turn is what is said, as a packet and as a line of a script.
+// turn returns what is said, as a packet and as a line of a script.
 func (s *seeder) turn(n int) (packet []byte, line map[string]any) {
 	line = map[string]any{"body": fmt.Sprint("turn ", n)}
 	updates := "{}"
@@ -102,7 +102,7 @@ func (s *seeder) turn(n int) (packet []byte, line map[string]any) {
 	return fmt.Appendf(nil, `{"routing":{"kind":"text"},"body":"turn %d","context_updates":%s}`, n, updates), line
 }
 
-// renamed puts ids where names are.
+// renamed replaces names by ids.
 func renamed(value any, ids []string) any {
 	switch v := value.(type) {
 	case string:
@@ -184,8 +184,8 @@ func (s *seeder) folds(ctx context.Context, told *workflowTold, ids []string) er
 	return nil
 }
 
-// graph is a workflow of many agents, each of whom hands over to the next. Only
-// the first two take part: an invitation of everybody would be too large.
+// graph seeds a workflow of many agents, each of whom hands over to the next.
+// Only the first two take part: an invitation of everybody would be too large.
 func (s *seeder) graph(ctx context.Context) (any, error) {
 	var ids []string
 	rules := []any{}

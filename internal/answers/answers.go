@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/internal/turns"
 )
 
-// Budget is limits.answers.
+// Budget enforces limits.answers.
 type Budget struct {
 	total, share int64
 
@@ -37,7 +37,7 @@ func New(total int64) *Budget {
 	return &Budget{total: total, share: max(total/shares, 1), by: map[string]int64{}}
 }
 
-// Held is what all answers hold now.
+// Held returns what all answers hold now.
 func (b *Budget) Held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *Budget) For(key string, turn *turns.Turn) *Answer {
 	return &Answer{of: b, key: key, turn: turn}
 }
 
-// Held is what the answer holds.
+// Held returns what the answer holds.
 func (a *Answer) Held() int64 { return a.held }
 
 // Hold counts n more bytes. A single answer always fits: each has a limit of
@@ -100,7 +100,7 @@ func (a *Answer) add(n int64) error {
 	return nil
 }
 
-// Wait is Hold that waits until there is room, up to a given time.
+// Wait is like Hold, but waits until there is room, up to a given time.
 func (a *Answer) Wait(ctx context.Context, n int64, most time.Duration) error {
 	err := a.Hold(n)
 	if err == nil {

@@ -20,8 +20,8 @@ var inProcess = map[string]string{
 	"Viewer":  "judges a page of envelopes by one snapshot; the page could be sent instead",
 }
 
-// A dialect asks the hub with data: no function and no channel is an argument or a
-// result, but for streams (iter) and what inProcess lists.
+// A dialect calls the hub with data: no function and no channel is an argument
+// or a result, except streams (iter) and what inProcess lists.
 func TestDialectsAskWithData(t *testing.T) {
 	t.Parallel()
 	asked, used := 0, map[string]bool{}
@@ -58,7 +58,7 @@ func TestDialectsAskWithData(t *testing.T) {
 	}
 }
 
-// hubMethods are the methods of the interfaces named Hub in a file.
+// hubMethods returns the methods of the interfaces named Hub in a file.
 func hubMethods(file *ast.File) map[string]*ast.FuncType {
 	methods := map[string]*ast.FuncType{}
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -103,7 +103,7 @@ func allowed(pkg string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// mayImport answers for one import of ours.
+// mayImport reports whether a package may import another package of ours.
 func mayImport(pkg, imported string) bool {
 	mine, _ := rowOf(pkg)
 	theirs, _ := rowOf(imported)

@@ -64,7 +64,7 @@ func TestTheWalksNameWhatExists(t *testing.T) {
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// namesIn are the functions of a file, which may be named by its last part.
+// namesIn returns the functions of a file, which may be named by its last part.
 func namesIn(files map[string]map[string]bool, file string) map[string]bool {
 	if names, ok := files[file]; ok {
 		return names
@@ -83,8 +83,8 @@ func namesIn(files map[string]map[string]bool, file string) map[string]bool {
 	return all
 }
 
-// functions are the names of the functions and methods of each file, tests left
-// out, and those of interfaces.
+// functions returns the names of the functions and methods of each file, tests
+// left out, and those of interfaces.
 func functions(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	files := map[string]map[string]bool{}

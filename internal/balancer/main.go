@@ -1,6 +1,6 @@
-// Command balancer is what stands in front of a cluster in the tests of AG2's
-// clients: three NATS servers for the nodes, and one TCP address that leads to the
-// node which says that it is ready. It does not read what it forwards.
+// Command balancer stands in front of a cluster in the tests of AG2's clients:
+// three NATS servers for the nodes, and one TCP address that leads to the node
+// that reports to be ready. It does not read what it forwards.
 package main
 
 import (
@@ -69,8 +69,8 @@ const (
 	askTimeout  = 5 * time.Second
 )
 
-// asker asks each time on a connection of its own: one that was kept from the time
-// when a node stood by would be answered by what stood by.
+// asker uses a new connection for each request: a connection from the time when
+// a node stood by would be answered by the server that stood by.
 var asker = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: askTimeout}
 
 // pass connects a client with the node that is ready. While none is, the client

@@ -40,7 +40,7 @@ type Plan struct {
 	Seconds float64 // for each figure; 0: 15
 	Rounds  int     // at least MinRounds; 0: MinRounds
 	Seed    uint64  // of the order; 0: from the clock
-	// Tell, if set, is told what is being measured.
+	// Tell, if set, is called with what is being measured.
 	Tell func(what string, done, total int)
 }
 
@@ -59,7 +59,7 @@ func (p Plan) WithDefaults() Plan {
 	return p
 }
 
-// Run holds the contest.
+// Run runs the contest.
 func (c Contest) Run(ctx context.Context, plan Plan) (Figure, error) {
 	plan = plan.WithDefaults()
 	order := rand.New(rand.NewPCG(plan.Seed, 0)) //nolint:gosec // an order needs no secrecy
@@ -123,10 +123,10 @@ func medianOf(samples []Sample, of func(Sample) time.Duration) time.Duration {
 	return time.Duration(Median(list))
 }
 
-// Median of some numbers; 0 of none.
+// Median returns the median of some numbers; 0 of none.
 func Median(list []float64) float64 { return Percentile(list, 50) }
 
-// Spread is p90 over p10.
+// Spread returns p90 over p10.
 func Spread(list []float64) float64 {
 	low := Percentile(list, 10)
 	if low == 0 {
@@ -135,7 +135,7 @@ func Spread(list []float64) float64 {
 	return Percentile(list, 90) / low
 }
 
-// Percentile of some numbers, between the two nearest.
+// Percentile returns a percentile of some numbers, between the two nearest.
 func Percentile(list []float64, p float64) float64 {
 	if len(list) == 0 {
 		return 0

@@ -84,7 +84,7 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// Socket is the process's URL for WebSocket.
+// Socket returns the process's URL for WebSocket.
 func (p *Process) Socket() string { return "ws" + strings.TrimPrefix(p.URL, "http") }
 
 // Metrics reads the hub's metrics that have no labels.

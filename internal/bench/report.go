@@ -89,14 +89,14 @@ func (f *Figure) judge() {
 	}
 }
 
-// Counted is a figure that is counted once. A nil target only reports.
+// Counted returns a figure that is counted once. A nil target only reports.
 func Counted(name string, ours float64, unit string, target *float64) Figure {
 	f := Figure{Name: name, Ours: ours, Unit: unit, Target: target, Better: Lower}
 	f.judge()
 	return f
 }
 
-// Against is a figure that is counted once, like its floor.
+// Against returns a figure that is counted once, like its floor.
 func Against(name string, ours, floor float64, unit string, target *float64) Figure {
 	ratio := ours / floor
 	f := Figure{Name: name, Ours: ours, Floor: &floor, Ratio: &ratio, Unit: unit, Target: target, Better: Lower}

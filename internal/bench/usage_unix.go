@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CPU is the CPU time of the whole process.
+// CPU returns the CPU time of the whole process.
 func CPU() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CPU is the CPU time of the whole process.
+// CPU returns the CPU time of the whole process.
 func CPU() time.Duration {
 	process, err := syscall.GetCurrentProcess()
 	if err != nil {

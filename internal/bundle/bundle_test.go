@@ -41,7 +41,7 @@ func full(seq uint64) *envelope.Envelope {
 	}
 }
 
-// sample is a home with two channels and a content.
+// sample returns a home with two channels and a content.
 func sample(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -222,7 +222,7 @@ func (r *Reader) peek() (err error) {
 	return err
 }
 
-// End is what followed the envelopes that were read last.
+// End returns what followed the envelopes that were read last.
 func (r *Reader) End() End { return r.end }
 
 // Pieces reads the content that Next returned.

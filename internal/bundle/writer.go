@@ -63,8 +63,8 @@ func (w *Writer) Envelope(e *envelope.Envelope) error {
 	return w.err
 }
 
-// Side writes an envelope that is kept beside the history, behind the envelope that
-// its sequence names.
+// Side writes an envelope that is kept beside the history, after the envelope
+// that its sequence names.
 func (w *Writer) Side(e *envelope.Envelope) error {
 	s, err := of(e)
 	if err != nil {

@@ -38,7 +38,7 @@ const mostContexts = 1000
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Path is the file that the environment names; empty if it names none.
+// Path returns the file that the environment names; empty if it names none.
 func Path(lookup func(string) string) string {
 	for _, place := range [][2]string{{"XDG_CONFIG_HOME", "."}, {"HOME", ".config"}, {"APPDATA", "."}} {
 		if dir := lookup(place[0]); dir != "" {

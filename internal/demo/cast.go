@@ -21,7 +21,7 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// The lines of the demo. Nobody here has a model.
+// lines are the lines of the demo. Nobody here has a model.
 var lines = map[string][]scripted.Line{
 	"triage": {
 		{Say: "Checkout is slow since 14:02, errors from the order store.", Set: map[string]any{"area": "database", "severity": 2}},
@@ -39,7 +39,7 @@ const (
 	slow       = 400 * time.Millisecond // how long a visible step takes
 )
 
-// routes is a graph that routes by speaker and by context.
+// routes returns a graph that routes by speaker and by context.
 func routes(id func(string) string) string {
 	return fmt.Sprintf(`{"initial_speaker":%[1]q,"transitions":[
 {"when":{"name":"from_speaker","args":{"agent_id":%[2]q}},"then":{"name":"agent","args":{"agent_id":%[1]q}}},
@@ -106,7 +106,7 @@ func assemble(ctx context.Context, p *process) (c *cast, err error) {
 	return c, err
 }
 
-// hears notes what somebody is told.
+// hears returns a function that records what is delivered to a participant.
 func (c *cast) hears(name string) func(envelopeID string) {
 	return func(id string) {
 		c.mu.Lock()
@@ -122,7 +122,7 @@ func (c *cast) id(name string) string {
 	return c.others[name]
 }
 
-// ids are everyone's, by name.
+// ids returns everyone's ids, by name.
 func (c *cast) ids() map[string]string {
 	ids := map[string]string{}
 	for _, name := range []string{"triage", "database", "network", "hana"} {
@@ -258,7 +258,7 @@ func (c *cast) correct(ctx context.Context, channel string) error {
 	}
 }
 
-// withApproval are triage's lines; the last is said once it is approved.
+// withApproval returns triage's lines; the last is said once it is approved.
 func (c *cast) withApproval(ctx context.Context, p *scripted.Participant, decide func(ctx context.Context, channel string) error) scripted.Lines {
 	script := p.Lines
 	return func(said int, heard string) (scripted.Line, bool) {

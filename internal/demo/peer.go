@@ -46,7 +46,7 @@ type peer struct {
 	work  sync.WaitGroup
 
 	mu    sync.Mutex
-	about message // the work that was told last; nil: none yet
+	about message // the newest work; nil: none yet
 }
 
 // joinPeer makes a room in which the hub sees peers, and greets there.
@@ -75,7 +75,7 @@ func joinPeer(ctx context.Context, hub *v1.Client, process *process, line string
 	return p, nil
 }
 
-// subject is the subject of messages to a peer; without one, to all peers.
+// subject returns the subject of messages to a peer; without one, to all peers.
 func subject(to string) string {
 	base := "agh.network.v0." + workspace + "." + room + "."
 	if to == "" {

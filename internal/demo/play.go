@@ -69,7 +69,7 @@ var told = map[string]bool{
 	envelope.TypeTaskStarted: true, envelope.TypeRequest: true, envelope.TypeAnswer: true,
 }
 
-// approval is how triage gets its last step approved.
+// approval returns a function with which triage gets its last step approved.
 func (a show) approval(c *cast) func(ctx context.Context, channel string) error {
 	return func(ctx context.Context, channel string) error {
 		a.happened("approval_asked", map[string]any{"by": c.id("triage"), "title": question}, "   … triage asks hana to approve: %s", question)
@@ -176,7 +176,7 @@ func (o *outcome) untold(log []*v1.Event) (n int) {
 	return n
 }
 
-// lastTurn is the position of the last turn, with which the channel closes.
+// lastTurn returns the position of the last turn, with which the channel closes.
 func lastTurn(log []*v1.Event) int {
 	for i := len(log) - 1; i >= 0; i-- {
 		if log[i].Type == envelope.TypePacket {

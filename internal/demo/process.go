@@ -83,7 +83,7 @@ func (h *process) start(ctx context.Context) error {
 	}
 }
 
-// freeAddress is an unused address. The hub must know it before it starts,
+// freeAddress returns an unused address. The hub must know it before it starts,
 // because peers connect to it again after the crash.
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")

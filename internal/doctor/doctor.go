@@ -1,6 +1,6 @@
-// Package doctor looks at the machine a hub runs on, in small checks that each
-// say what they found and what to do about it. It changes nothing but a file
-// of its own, which it removes.
+// Package doctor examines the machine a hub runs on, in small checks that each
+// say what they found and what to do about it. It changes nothing but a file of
+// its own, which it removes.
 package doctor
 
 import (
@@ -90,7 +90,7 @@ func Examine(ctx context.Context, p Patient) []Finding {
 	return append(findings, port(ctx, p))
 }
 
-// Worst is the worst verdict among findings.
+// Worst returns the worst verdict among findings.
 func Worst(findings []Finding) Verdict {
 	for _, v := range []Verdict{Failed, Warning} {
 		if slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == v }) {
@@ -100,8 +100,8 @@ func Worst(findings []Finding) Verdict {
 	return Fine
 }
 
-// existing is dir, or the nearest path above it that exists. If that is not a
-// folder, dir cannot be made.
+// existing returns dir, or the nearest path above it that exists. If that is
+// not a folder, dir cannot be made.
 func existing(dir string) string {
 	for {
 		if _, err := os.Lstat(dir); err == nil {
@@ -163,7 +163,7 @@ func space(p Patient) Finding {
 // less.
 const tooFast = 15 * time.Microsecond
 
-// sync measures how long the disk takes to make a write durable. One that
+// sync measures how long the disk takes to make a write durable. A disk that
 // takes no time at all does not do it.
 func sync(dir string) Finding {
 	file, err := os.Create(filepath.Join(dir, "sync"))
@@ -195,7 +195,7 @@ func sync(dir string) Finding {
 	return Finding{"fsync", Fine, found, ""}
 }
 
-// port tells whether a hub could listen.
+// port checks whether a hub could listen.
 func port(ctx context.Context, p Patient) Finding {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.Listen)
 	if err != nil {
@@ -294,7 +294,7 @@ func hubVersion(ctx context.Context, p Patient) Finding {
 // shapedLikeID matches names that could be taken for somebody's id.
 var shapedLikeID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// maxPages bounds how much of a directory is looked at.
+// maxPages bounds how much of a directory is examined.
 const maxPages = 1000
 
 // names looks for agents whose name looks like an id: hubs refuse such names now,

@@ -13,9 +13,9 @@ import (
 // maxStream is how much of a stream is read for its first event.
 const maxStream = 1 << 20
 
-// stream looks at a stream of events through whatever stands between: the first
+// stream checks a stream of events through everything on the way: the first
 // event must come at once, and comments must come with it, because a page that
-// hears nothing for a while takes its stream for dead.
+// receives nothing for a while takes its stream for dead.
 func stream(ctx context.Context, p Patient) Finding {
 	const check = "stream"
 	ctx, cancel := context.WithTimeout(ctx, p.FirstEvent)
@@ -60,7 +60,7 @@ func stream(ctx context.Context, p Patient) Finding {
 	return Finding{check, Fine, "the first event and comments come at once, over " + got.Proto, ""}
 }
 
-// untilEvent reads up to the first event, and tells whether a comment came before.
+// untilEvent reads up to the first event, and reports whether a comment came before.
 func untilEvent(from io.Reader) (comments bool, err error) {
 	lines := bufio.NewScanner(io.LimitReader(from, maxStream))
 	for lines.Scan() {

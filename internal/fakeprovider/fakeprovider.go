@@ -123,15 +123,15 @@ func (s *Server) next(r Request) (exchange, bool) {
 	return x, true
 }
 
-// Requests are what the server was asked so far.
+// Requests returns what the server was asked so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Problems are the requests that the script did not expect, and the exchanges
-// that were not asked for.
+// Problems returns the requests that the script did not expect, and the
+// exchanges that were not asked for.
 func (s *Server) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

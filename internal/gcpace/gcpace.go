@@ -26,10 +26,10 @@ const (
 	// atMost is how many times a second a heap is collected that grows slowly: it need
 	// not grow to the floor.
 	atMost = 3
-	// lookEvery is how often a heap that is not quiet is looked at.
+	// lookEvery is how often a heap that is not quiet is checked.
 	lookEvery = 5 * time.Second
-	// share bounds the time for which a heap is shrunk: after each time a pause of so
-	// many times its length follows.
+	// share bounds the time spent on shrinking a heap: each time is followed by
+	// a pause of so many times its length.
 	share = 100
 )
 
@@ -51,8 +51,8 @@ func start(floor uint64, every time.Duration) {
 	time.AfterFunc(every, p.checkQuiet)
 }
 
-// pace is how a heap is collected. It is looked at until it is quiet, and again as
-// soon as it is not: an idle process is not woken for it.
+// pace controls how a heap is collected. It checks the heap until it is quiet,
+// and again as soon as it is not: an idle process is not woken for it.
 type pace struct {
 	floor uint64
 	every time.Duration
@@ -69,7 +69,7 @@ type pace struct {
 	rate          float64   // bytes a second between the last two collections
 }
 
-// afterCollection adjusts after the next collection: only that tells what is alive.
+// afterCollection adjusts after the next collection: only that shows what is alive.
 func (p *pace) afterCollection() {
 	type sentinel struct{ _ [16]byte }
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
@@ -115,9 +115,9 @@ func (p *pace) set(live uint64) {
 	}
 }
 
-// percentFor is how much a heap with so many live bytes may grow, which is allocated
-// from at a rate: to the floor, or by 100 %, which is Go's default, whichever is more;
-// less where it takes a third of a second to grow so far.
+// percentFor returns by what percentage a heap with so many live bytes and such a
+// rate of allocation may grow: to the floor, or by 100 %, which is Go's default,
+// whichever is more; less where it takes a third of a second to grow so far.
 func percentFor(floor, live uint64, rate float64) int {
 	if live == 0 {
 		return most

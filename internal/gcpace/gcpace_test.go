@@ -56,8 +56,9 @@ func TestFloor(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
-// A process that allocates next to nothing keeps a small heap; load lets it grow again,
-// as soon as much was allocated. A short time in which little was tells nothing.
+// A process that allocates next to nothing keeps a small heap; load lets it
+// grow again, as soon as much was allocated. A short time in which little was
+// allocated proves nothing.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	now, allocated := time.Now(), uint64(0)

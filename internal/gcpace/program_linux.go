@@ -28,9 +28,9 @@ func ForgetProgram() {
 // mapping is a part of a process's memory.
 type mapping struct{ from, to uintptr }
 
-// mappingsOf lists where a file is mapped and cannot be written, of what the system
-// says in the form of /proc/PID/smaps. Parts with pages of the process's own, which
-// the file does not have, as relocated ones, are left out.
+// mappingsOf lists the read-only mappings of a file, from text in the form of
+// /proc/PID/smaps. Mappings with pages that only the process has, such as
+// relocated ones, are left out.
 func mappingsOf(maps []byte, file string) []mapping {
 	var list []mapping
 	own := true // until the mapping that the lines are of says otherwise

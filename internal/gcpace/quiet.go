@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// checkQuiet shrinks the heap of a process that has become quiet: without allocations
-// nothing else would collect it for minutes. What load used of the program goes too.
+// checkQuiet shrinks the heap of a process that has become quiet: without
+// allocations nothing else would collect it for minutes. It also drops the
+// pages of the program that load used.
 func (p *pace) checkQuiet() {
 	if !p.becameQuiet() {
 		time.AfterFunc(p.every, p.checkQuiet)
@@ -33,8 +34,8 @@ func (p *pace) becameQuiet() bool {
 	return p.quiet
 }
 
-// judge decides whether the process is quiet, and reports whether it could: a short
-// time in which little was allocated tells nothing.
+// judge decides whether the process is quiet, and reports whether it could: a
+// short time in which little was allocated proves nothing.
 func (p *pace) judge(now time.Time, allocated uint64) bool {
 	passed, bytes := now.Sub(p.at), float64(allocated-p.allocated)
 	least := quiet * max(passed, p.every).Seconds()

@@ -83,7 +83,7 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 			if i = end; object[i] != ':' {
 				i = SkipSpace(object, i)
 			}
-			if i++; object[i] <= ' ' { // behind the colon
+			if i++; object[i] <= ' ' { // after the colon
 				i = SkipSpace(object, i)
 			}
 			if object[i] == '"' {

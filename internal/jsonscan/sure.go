@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// sure reports whether data is certainly what Check takes. It knows what nearly
-// every text consists of, and takes less time than the library, which also has to
-// say what is wrong. False means nothing: the library decides.
+// sure reports whether data is certainly what Check takes. It handles what
+// nearly every text consists of, and takes less time than the library, which
+// also has to say what is wrong. False means nothing: the library decides.
 func sure(data []byte, depth int) bool {
 	end, ok := sureValue(data, SkipSpace(data, 0), depth)
 	return ok && SkipSpace(data, end) == len(data)
@@ -46,7 +46,7 @@ func sureLiteral(data []byte, i int, literal string) (int, bool) {
 // left to the library, which hashes them.
 const mostNames = 24
 
-// sureObject reads from behind the opening brace to behind the closing one.
+// sureObject reads from after the opening brace to after the closing one.
 func sureObject(data []byte, i, depth int) (int, bool) {
 	if depth < 0 {
 		return i, false
@@ -112,7 +112,7 @@ func sureObject(data []byte, i, depth int) (int, bool) {
 	return i, false
 }
 
-// sureArray reads from behind the opening bracket to behind the closing one.
+// sureArray reads from after the opening bracket to after the closing one.
 func sureArray(data []byte, i, depth int) (int, bool) {
 	if depth < 0 {
 		return i, false
@@ -151,7 +151,7 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// sureString reads from behind the opening quote to behind the closing one.
+// sureString reads from after the opening quote to after the closing one.
 func sureString(data []byte, i int) (int, bool) {
 	for {
 		for i+8 <= len(data) {
@@ -192,8 +192,8 @@ func sureString(data []byte, i int) (int, bool) {
 	}
 }
 
-// escape is the length of the escape that text begins with; 0: it is wrong, or half
-// of a surrogate pair.
+// escape returns the length of the escape that text begins with; 0: it is
+// wrong, or half of a surrogate pair.
 func escape(text []byte) int {
 	if len(text) < 2 {
 		return 0

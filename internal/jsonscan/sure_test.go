@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// checked compares Check with the library, and says which of the two takes the text.
+// checked compares Check with the library, and reports whether they accept the text.
 func checked(t *testing.T, data []byte, depth int) bool {
 	t.Helper()
 	valid := jsontext.Value(data).IsValid()

@@ -50,7 +50,7 @@ const (
 	Closed         // the group is closed
 )
 
-// StartNamed is Start for a loop that Stop can end. The interval is positive.
+// StartNamed is like Start, for a loop that Stop can end. The interval is positive.
 func (g *Group) StartNamed(name string, every time.Duration, run func(context.Context)) Result {
 	g.mu.Lock()
 	defer g.mu.Unlock()

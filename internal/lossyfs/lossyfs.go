@@ -96,7 +96,7 @@ var (
 	_ fs.NodeFsyncer  = (*folder)(nil)
 )
 
-// Statfs tells of much free space.
+// Statfs reports much free space.
 func (*folder) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	*out = fuse.StatfsOut{Blocks: 1 << 28, Bfree: 1 << 28, Bavail: 1 << 28, Files: 1 << 20, Ffree: 1 << 20, Bsize: 4096, Frsize: 4096, NameLen: 255}
 	return fs.OK

@@ -70,7 +70,7 @@ func mutate(ctx context.Context, tool, root, folder string, progress io.Writer) 
 	return found, nil
 }
 
-// source is the line that was changed.
+// source returns the line that was changed.
 func (m mutant) source(root string) (string, error) {
 	file, err := os.Open(filepath.Join(root, m.file))
 	if err != nil {

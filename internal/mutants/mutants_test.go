@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain stands in for gremlins when it is told what to answer.
+// TestMain replaces gremlins when the environment has an answer for it.
 func TestMain(m *testing.M) {
 	answer := os.Getenv("FAKE_GREMLINS")
 	if answer == "" {

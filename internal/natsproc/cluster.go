@@ -124,7 +124,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	}
 }
 
-// Routes counts the servers that one is connected with; -1 when it does not tell.
+// Routes counts the servers that one is connected with; -1 if it does not answer.
 func (c *Cluster) Routes(ctx context.Context, i int) int {
 	var page struct {
 		Routes []struct {
@@ -157,17 +157,17 @@ func (c *Cluster) page(ctx context.Context, i int, name string, into any) error 
 	return json.NewDecoder(io.LimitReader(answer.Body, 4<<20)).Decode(into)
 }
 
-// Address of one server, for clients.
+// Address returns the address of one server, for clients.
 func (c *Cluster) Address(i int) string {
 	return fmt.Sprintf("127.0.0.1:%d", c.servers[i].config.Port)
 }
 
-// URL of one server.
+// URL returns the URL of one server.
 func (c *Cluster) URL(i int) string {
 	return fmt.Sprintf("nats://127.0.0.1:%d", c.servers[i].config.Port)
 }
 
-// URLs of all servers, in one.
+// URLs returns the URLs of all servers, in one text.
 func (c *Cluster) URLs() string {
 	var all []string
 	for i := range c.servers {
@@ -176,7 +176,7 @@ func (c *Cluster) URLs() string {
 	return strings.Join(all, ",")
 }
 
-// Name of a server.
+// Name returns the name of a server.
 func (c *Cluster) Name(i int) string { return c.servers[i].config.Name }
 
 // Again starts a server that was ended, with what it had stored.

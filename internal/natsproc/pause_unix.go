@@ -7,7 +7,7 @@ import "syscall"
 // Pause stops a server's process until Resume.
 func (c *Cluster) Pause(i int) error { return c.signal(i, syscall.SIGSTOP) }
 
-// Resume lets it go on.
+// Resume lets a paused server continue.
 func (c *Cluster) Resume(i int) error { return c.signal(i, syscall.SIGCONT) }
 
 func (c *Cluster) signal(i int, s syscall.Signal) error {

@@ -29,7 +29,7 @@ func NewProxy(ctx context.Context, target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Address is where it listens.
+// Address returns the address that the proxy listens on.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 func (p *Proxy) accept() {
@@ -101,7 +101,7 @@ func (p *Proxy) Carries() int {
 	return len(p.conns) / 2
 }
 
-// Close ends it.
+// Close stops the proxy.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	p.Cut(true)

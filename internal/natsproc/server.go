@@ -1,6 +1,6 @@
 // Package natsproc runs NATS servers as processes of their own: this program
-// again, told by its environment what to be. They can be killed, paused, cut off
-// from each other and started again. It is for benches and tests.
+// again, with an environment that makes it a server. They can be killed, paused,
+// cut off from each other and started again. It is for benches and tests.
 package natsproc
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// environment tells a process which server to be.
+// environment is the variable that says which server a process is.
 const environment = "PARLEY_NATS_SERVER"
 
 // config is one server.

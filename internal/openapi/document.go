@@ -26,7 +26,7 @@ func (d *Document) Add(method, path string, operation Object) {
 	item[strings.ToLower(method)] = operation
 }
 
-// Object is the whole document.
+// Object returns the whole document.
 func (d *Document) Object() Object {
 	d.Components["securitySchemes"] = Object{"bearer": Object{"type": "http", "scheme": "bearer", "description": "a key made with parley keys add"}}
 	return Object{
@@ -45,10 +45,10 @@ func (d *Document) Object() Object {
 // Ref refers to a schema by its name.
 func Ref(name string) Object { return Object{"$ref": "#/components/schemas/" + name} }
 
-// Content is a body of one media type.
+// Content returns a body of one media type.
 func Content(media string, schema Object) Object { return Object{media: Object{"schema": schema}} }
 
-// PathParameters are the names in braces of a path.
+// PathParameters returns the names in braces of a path.
 func PathParameters(path string) []any {
 	all := []any{}
 	for part := range strings.SplitSeq(path, "/") {
@@ -59,7 +59,7 @@ func PathParameters(path string) []any {
 	return all
 }
 
-// Query is a parameter of the query. An array's items are strings.
+// Query returns a parameter of the query. An array's items are strings.
 func Query(name, kind, says string) Object {
 	schema := Object{"type": kind}
 	if kind == "array" {
@@ -68,7 +68,7 @@ func Query(name, kind, says string) Object {
 	return Object{"name": name, "in": "query", "description": says, "schema": schema}
 }
 
-// Header is a header of a request.
+// Header returns a header of a request.
 func Header(name, says string) Object {
 	return Object{"name": name, "in": "header", "description": says, "schema": Object{"type": "string"}}
 }

@@ -2,5 +2,5 @@
 
 package openfiles
 
-// Limit is the most files that the process may have open; it is not known here.
+// Limit returns the most files that the process may have open; it is not known here.
 func Limit() (limit uint64, ok bool) { return 0, false }

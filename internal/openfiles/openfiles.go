@@ -1,4 +1,4 @@
-// Package openfiles tells how many files the process may have open, and how
+// Package openfiles reports how many files the process may have open, and how
 // many of them connections may be. It opens none.
 package openfiles
 
@@ -8,8 +8,8 @@ import "math"
 // the process: with fewer, connections make the journal fail.
 const Store = 1280
 
-// Connections is how many connections fit besides the store under a limit of
-// open files. A limit that is small for the store itself is halved.
+// Connections returns how many connections fit besides the store under a limit
+// of open files. A limit that is small for the store itself is halved.
 func Connections(limit uint64) int {
 	left := limit / 2
 	if limit > 2*Store {

@@ -23,7 +23,7 @@ type node[V any] struct {
 
 var seed = maphash.MakeSeed()
 
-// Len is how many keys there are.
+// Len returns how many keys there are.
 func (m Map[V]) Len() int { return m.root.len() }
 
 func (n *node[V]) len() int {
@@ -74,7 +74,7 @@ func (n *node[V]) each(yield func(string, V) bool) bool {
 	return n == nil || n.left.each(yield) && yield(n.key, n.value) && n.right.each(yield)
 }
 
-// with is a copy of a node with other children.
+// with returns a copy of a node with other children.
 func (n *node[V]) with(left, right *node[V]) *node[V] {
 	c := *n
 	c.left, c.right, c.size = left, right, 1+left.len()+right.len()

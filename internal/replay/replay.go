@@ -84,13 +84,13 @@ func (f *Fold) supervised(e *envelope.Envelope) bool {
 	return ok && by.Supervisor(&f.meta, f.state, e.Sender)
 }
 
-// Expected is who is to speak next.
+// Expected returns who is to speak next.
 func (f *Fold) Expected() string {
 	turn, _ := f.adapter.Expected(&f.meta, f.state)
 	return turn.Agent
 }
 
-// State is what the envelopes folded to.
+// State returns what the envelopes folded to.
 func (f *Fold) State() (jsontext.Value, error) { return f.adapter.Codec().Encode(f.state) }
 
 // Outcome is what was recorded at the end of a channel.
@@ -99,8 +99,8 @@ type Outcome struct {
 	Expected string
 }
 
-// Compare folds a channel and compares the result with the record. It asks for
-// the end after all envelopes were read.
+// Compare folds a channel and compares the result with the record. It calls
+// recorded after all envelopes were read.
 func Compare(a channel.Adapter, m *channel.Metadata, envelopes iter.Seq2[bundle.Entry, error], recorded func() Outcome, made Made) ([]Difference, error) {
 	fold, err := New(a, m, made)
 	if err != nil {

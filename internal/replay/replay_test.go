@@ -37,7 +37,7 @@ func said(by ...string) iter.Seq2[bundle.Entry, error] {
 	}
 }
 
-// outcome is what a fold of the envelopes ends with.
+// outcome returns what a fold of the envelopes ends with.
 func outcome(t *testing.T, by ...string) replay.Outcome {
 	t.Helper()
 	fold, err := replay.New(conversation.Adapter{}, talk(), made)

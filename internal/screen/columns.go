@@ -15,7 +15,7 @@ const (
 	minFlexible = 8  // least columns of what is shortened
 )
 
-// Column is one of a list's.
+// Column is one column of a list.
 type Column struct {
 	Title string
 	Kind  Kind
@@ -32,8 +32,8 @@ const (
 	Wide          // only where every column is shown
 )
 
-// Table is a line of titles and one for each row, none wider than width as long
-// as the fixed columns leave room.
+// Table returns a line of titles and one for each row, none wider than width as
+// long as the fixed columns leave room.
 func Table(width int, columns []Column, rows [][]string) []string {
 	var kept []Column
 	short := make([][]string, len(rows))
@@ -73,7 +73,7 @@ func Table(width int, columns []Column, rows [][]string) []string {
 	return lines
 }
 
-// fit is how wide each column is: the widest flexible ones are shortened.
+// fit returns the width of each column: the widest flexible ones are shortened.
 func fit(width int, columns []Column, rows [][]string) []int {
 	widths := make([]int, len(columns))
 	total := 2 * (len(columns) - 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Line is an envelope of a channel as one line for a person. Nothing in it moves
-// the cursor but our own colours.
+// Line returns an envelope of a channel as one line for a person. It has no
+// control characters except those of our own colours.
 func Line(ch *v1.Channel, ev *v1.Event, colour bool) string {
 	who := ch.Name(ev.Sender)
 	if ev.Audience != nil && !strings.HasPrefix(ev.Type, "ag2.channel.") {
@@ -64,16 +64,16 @@ func describe(ev *v1.Event) (text string, quiet bool) {
 	return ev.Type + " " + string(ev.Data), strings.HasPrefix(ev.Type, "ag2.")
 }
 
-// Dim is a text in a weaker colour.
+// Dim returns a text in a weaker colour.
 func Dim(s string) string { return "\x1b[2m" + s + "\x1b[0m" }
 
-// Bold is a text in bold.
+// Bold returns a text in bold.
 func Bold(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
 
-// Reverse is a text with foreground and background exchanged.
+// Reverse returns a text with foreground and background exchanged.
 func Reverse(s string) string { return "\x1b[7m" + s + "\x1b[0m" }
 
-// Red is a text in red, for warnings.
+// Red returns a text in red, for warnings.
 func Red(s string) string { return "\x1b[1;31m" + s + "\x1b[0m" }
 
 // paint gives each name a colour of its own.

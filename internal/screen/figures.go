@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Span is a time in its largest unit.
+// Span returns a time in its largest unit.
 func Span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
@@ -18,7 +18,7 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Ago is how long something is past.
+// Ago returns how long something is past.
 func Ago(now, at time.Time) string {
 	if at.IsZero() {
 		return "-"
@@ -26,7 +26,7 @@ func Ago(now, at time.Time) string {
 	return Span(now.Sub(at)) + " ago"
 }
 
-// Due is when something is due, from now.
+// Due returns when something is due, from now.
 func Due(now, at time.Time) string {
 	switch {
 	case at.IsZero():
@@ -37,7 +37,7 @@ func Due(now, at time.Time) string {
 	return "in " + Span(at.Sub(now))
 }
 
-// Size is a number of bytes in its largest unit.
+// Size returns a number of bytes in its largest unit.
 func Size(bytes float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	unit := 0

@@ -7,8 +7,8 @@ import (
 // maxInput bounds what is typed into an input line.
 const maxInput = 64 << 10
 
-// NewInput is an input line with the terminal's own cursor. It never runs a
-// program to paste; terminals paste by themselves.
+// NewInput returns an input line with the terminal's own cursor. It never runs
+// a program to paste; terminals paste by themselves.
 func NewInput(prompt string) textinput.Model {
 	in := textinput.New()
 	in.Prompt = prompt

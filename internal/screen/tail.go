@@ -85,7 +85,7 @@ func (t *Tail) More() (lines []string, ended string) {
 	return lines, t.ended
 }
 
-// Leave ends it. A nil Tail has ended.
+// Leave ends the tail. A nil Tail has ended.
 func (t *Tail) Leave() {
 	if t != nil {
 		t.leave()

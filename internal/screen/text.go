@@ -28,8 +28,8 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// Cell is a text in one cell of a table or on one line, where its line breaks and
-// tabs would begin others.
+// Cell returns a text in one cell of a table or on one line, where its line
+// breaks and tabs would begin others.
 func Cell(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Clean(s))
 }
@@ -52,8 +52,8 @@ func escape(b *strings.Builder, r rune) {
 	}
 }
 
-// controls are the characters that change how others are shown: those that move
-// the cursor, turn the direction of a line, break it, or hide in it.
+// controls reports whether a character changes how others are shown: it moves
+// the cursor, turns the direction of a line, breaks it, or hides in it.
 func controls(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

@@ -47,7 +47,7 @@ func Explain(err error) error {
 	return errors.New(strings.Join(all, "; "))
 }
 
-// fields are what a line may have.
+// fields returns what a line may have.
 func fields() string {
 	var names []string
 	for f := range reflect.TypeFor[Line]().Fields() {

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/internal/scripted"
 )
 
-// TestExplain reads scripts that are wrong; none is told of in Go's words.
+// TestExplain reads scripts that are wrong; no error uses Go's words.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{

@@ -34,7 +34,7 @@ type Line struct {
 // False leaves the turn to somebody else.
 type Lines func(n int, heard string) (Line, bool)
 
-// Script is a fixed list of lines.
+// Script returns a fixed list of lines.
 func Script(lines []Line) Lines {
 	return func(n int, _ string) (Line, bool) {
 		if n >= len(lines) {
@@ -193,7 +193,7 @@ func spoken(log []*envelope.Envelope, who string) (n int) {
 	return n
 }
 
-// heard is what an envelope says.
+// heard returns what an envelope says.
 func heard(e *envelope.Envelope) string {
 	var data struct {
 		Text string `json:"text"`

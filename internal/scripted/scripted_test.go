@@ -33,8 +33,8 @@ func plays(t *testing.T, name string, fn func(t *testing.T, s *stage)) {
 	})
 }
 
-// perform lets someone play until the stop that it returns, which returns how
-// that ended.
+// perform lets a participant play until stop is called, which returns how that
+// ended.
 func (s *stage) perform(link *agenttest.Link, lines scripted.Lines) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -78,8 +78,8 @@ func (s *stage) say(link *agenttest.Link, channelID, data string) string {
 	return id
 }
 
-// said is what a channel's log holds besides its lifecycle, once nothing happens
-// any more.
+// said returns what a channel's log holds besides its lifecycle, once nothing
+// happens any more.
 func (s *stage) said(link *agenttest.Link, channelID string) []string {
 	s.t.Helper()
 	synctest.Wait()

@@ -33,8 +33,8 @@ func AppendEvent(buf []byte, id, name string, data []byte) []byte {
 	}
 }
 
-// lineEnd is where the first line of data ends, or -1. Searching for each byte
-// separately is several times faster than for either.
+// lineEnd returns where the first line of data ends, or -1. Searching for each
+// byte separately is several times faster than for either.
 func lineEnd(data []byte) int {
 	lf := bytes.IndexByte(data, '\n')
 	if lf < 0 {
@@ -66,5 +66,5 @@ func Wanted(r *http.Request) bool {
 	return r.Method != http.MethodHead && strings.Contains(r.Header.Get("Accept"), ContentType)
 }
 
-// LastEventID is the id after which a reconnecting reader goes on, or empty.
+// LastEventID returns the id after which a reconnecting reader goes on, or empty.
 func LastEventID(r *http.Request) string { return r.Header.Get("Last-Event-ID") }

@@ -17,7 +17,7 @@ type Config struct {
 	Write time.Duration
 	// KeepAlive is the silence after which a comment is written.
 	KeepAlive time.Duration
-	// KeepConnection says keep-alive to readers whose protocol has it so.
+	// KeepConnection sends keep-alive to readers whose protocol requires it.
 	KeepConnection bool
 	// Before is called before each write with its size; an error ends the stream
 	// without the write. What it returns is called after the write. Both may be
@@ -34,7 +34,7 @@ type Stream struct {
 	buf     []byte
 }
 
-// ErrSlow is why a stream ends whose reader did not take a write in Config.Write.
+// ErrSlow ends a stream whose reader did not take a write within Config.Write.
 var ErrSlow = errors.New("the reader takes too long")
 
 // flushAt bounds what is gathered before it is written.
@@ -70,7 +70,7 @@ func (s *Stream) Append(events []byte) { s.buf = append(s.buf, events...) }
 // Comment adds a comment.
 func (s *Stream) Comment(text string) { s.buf = AppendComment(s.buf, text) }
 
-// Buffered is how many bytes were added and not yet written.
+// Buffered returns how many bytes were added and not yet written.
 func (s *Stream) Buffered() int { return len(s.buf) }
 
 // Flush writes what was gathered. A reader that does not take it in time is
@@ -123,7 +123,7 @@ func (s *Stream) Farewell(name string, data []byte) error {
 }
 
 // End bounds what net/http writes after the handler returns. With
-// KeepConnection that is a few bytes behind a write that was taken.
+// KeepConnection that is a few bytes after a write that was taken.
 func (s *Stream) End() {
 	if s.cfg.KeepConnection {
 		return

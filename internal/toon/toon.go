@@ -153,7 +153,7 @@ func key(name string) string {
 	return quote(name)
 }
 
-// scalar is a text, number, truth value or null.
+// scalar returns a text, number, truth value or null.
 func scalar(value []byte) string {
 	text, ok := jsonscan.Text(value)
 	switch {

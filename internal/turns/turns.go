@@ -56,7 +56,7 @@ func New(rate int) *Gate {
 // For makes a turn for work of a principal.
 func (g *Gate) For(who string) *Turn { return &Turn{gate: g, who: who} }
 
-// wait is how long a principal must wait.
+// wait returns how long a principal must wait.
 func (g *Gate) wait(q *queue) time.Duration {
 	now := time.Now()
 	return max(q.pay(now, g.rate/shares), g.all.pay(now, g.rate))

@@ -12,8 +12,8 @@ import (
 // Code is the code of a close frame.
 type Code uint16
 
-// Close codes. A client that gets GoingAway, SlowReader or TryAgain may come back;
-// one that gets another should not without a change.
+// Close codes. A client that gets GoingAway, SlowReader or TryAgain may
+// reconnect; one that gets another should not without a change.
 const (
 	Normal     Code = 1000
 	GoingAway  Code = 1001
@@ -26,7 +26,7 @@ const (
 	TryAgain   Code = 1013
 )
 
-// CloseError ends a connection with a close code that the peer is told.
+// CloseError ends a connection with a close code that is sent to the peer.
 type CloseError struct {
 	Code   Code
 	Reason string

@@ -14,8 +14,8 @@ type Config struct {
 	Keys string
 	Log  *slog.Logger     // nil: slog.Default()
 	Now  func() time.Time // nil: time.Now
-	// NotText is the reason that a peer is told whose text message is not UTF-8;
-	// empty: one that says so.
+	// NotText is the close reason for a text message that is not UTF-8; empty:
+	// one that says so.
 	NotText string
 	// OnQueue is called with each frame that is queued, for debugging. It must
 	// not wait and must not use the connection. May be nil.

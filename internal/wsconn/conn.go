@@ -36,10 +36,10 @@ type Conn struct {
 	cause  atomic.Pointer[error] // why the connection ends, unless the peer closed it
 }
 
-// ID is the name that Accept was given.
+// ID returns the name that Accept was given.
 func (c *Conn) ID() string { return c.id }
 
-// Handler is the dialect's side of the connection.
+// Handler returns the dialect's side of the connection.
 func (c *Conn) Handler() Handler { return c.handler }
 
 // Send queues a frame and never waits. A reader whose queue grows too large is
@@ -53,12 +53,12 @@ func (c *Conn) SendText(body []byte) error { return c.out.push(Text(body)) }
 // what is sent without waiting always finds room.
 func (c *Conn) SendWaiting(ctx context.Context, f Frame) error { return c.out.pushWaiting(ctx, f) }
 
-// Close queues a close frame behind all that waits. Nothing can be sent
+// Close queues a close frame after all that waits. Nothing can be sent
 // afterwards, and messages that still come are dropped once it is written.
 func (c *Conn) Close(code Code, reason string) { c.out.close(code, reason, false) }
 
-// CutOff drops all that waits and closes with SlowReader. The reason that the
-// peer is told is the error's fault.Code.
+// CutOff drops all that waits and closes with SlowReader. The close reason is
+// the error's fault.Code.
 func (c *Conn) CutOff(why error) { c.out.cutOff(why) }
 
 // End makes the reader stop. A *CloseError is sent to the peer at once, before
@@ -130,7 +130,7 @@ func (c *Conn) read() (err error) {
 	}
 }
 
-// drained tells a handler that gathers messages that no more have been read.
+// drained calls Drained of a handler that gathers messages.
 func (c *Conn) drained() {
 	if c.gatherer != nil {
 		c.gatherer.Drained()
@@ -144,8 +144,8 @@ func (c *Conn) control(op ws.OpCode, payload []byte) {
 	}
 }
 
-// sayWhy tells the peer why the connection ends, unless the reason is
-// internal.
+// sayWhy sends the peer the reason why the connection ends, unless the reason
+// is internal.
 func (c *Conn) sayWhy(err error) {
 	if cause := c.cause.Load(); cause != nil {
 		err = *cause

@@ -18,7 +18,7 @@ type Frame struct {
 	// with the same Stream and Tail keep their order among each other.
 	Priority Priority
 	Stream   string
-	// Now says that nothing is about to follow that one write could send too.
+	// Now says that no other frame is about to follow that the same write could send.
 	Now bool
 
 	control ws.OpCode // zero: a message
@@ -30,10 +30,10 @@ func Text(body []byte) Frame { return Frame{Body: body} }
 // IsMessage reports whether the frame is a message, not a control frame.
 func (f *Frame) IsMessage() bool { return f.control == 0 }
 
-// Len is the length of the payload.
+// Len returns the length of the payload.
 func (f *Frame) Len() int { return len(f.Head) + len(f.Body) + len(f.Tail) }
 
-// size is the most bytes that the frame takes on the wire.
+// size returns the most bytes that the frame takes on the wire.
 func (f *Frame) size() int { return f.Len() + 10 }
 
 func (f *Frame) op() ws.OpCode {

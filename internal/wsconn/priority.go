@@ -14,7 +14,7 @@ const (
 	High
 )
 
-// insert puts a frame behind all others, except those of lower priority.
+// insert puts a frame after all others, except those of lower priority.
 func (q *queue) insert(f Frame) {
 	if q.conn.server.cfg.OnQueue != nil {
 		q.conn.server.cfg.OnQueue(q.conn, &f)
@@ -45,9 +45,9 @@ func (q *queue) insert(f Frame) {
 	}
 }
 
-// priorityOf is a frame's priority, lowered to that of the last frame of the
-// same stream and tail before it. These stay in order, because acknowledging
-// one of a stream acknowledges all before it.
+// priorityOf returns a frame's priority, lowered to that of the last frame of
+// the same stream and tail before it. These stay in order, because
+// acknowledging one of a stream acknowledges all before it.
 func (q *queue) priorityOf(f *Frame) Priority {
 	if f.Priority == Fixed || f.Priority == Ordinary && q.unusual == 0 {
 		return f.Priority

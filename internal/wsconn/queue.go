@@ -53,8 +53,8 @@ const (
 	stalled = 2 * time.Second
 )
 
-// cost is what a frame adds to what waits: a body that waits already for another
-// recipient on this connection is there once.
+// cost returns what a frame adds to what waits: a body that waits already for
+// another recipient on this connection is there once.
 func (q *queue) cost(f *Frame) int {
 	if len(f.Body) >= largeBody && q.shared[&f.Body[0]] > 0 {
 		return f.size() - len(f.Body)

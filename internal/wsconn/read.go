@@ -35,7 +35,7 @@ func (r *reader) endAt(t time.Time) {
 	_ = r.conn.net.SetReadDeadline(t)
 }
 
-// deadline is the earlier of an instant, if there is one, and the end.
+// deadline returns the earlier of an instant, if there is one, and the end.
 func (r *reader) deadline(t time.Time) time.Time {
 	ends := r.ends.Load()
 	if end := time.Unix(0, ends); ends != 0 && (t.IsZero() || end.Before(t)) {

@@ -47,8 +47,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Context ends when the server closes, after every connection was told.
-// Operations that outlive a connection run with it.
+// Context returns a context that ends when the server closes, after every
+// connection was told to end. Operations that outlive a connection run with it.
 func (s *Server) Context() context.Context { return s.ctx }
 
 // Handler is the dialect's side of one connection.
@@ -62,8 +62,8 @@ type Handler interface {
 	ReadingEnded()
 	// Closed is called once, when these goroutines have ended.
 	Closed()
-	// LogAttrs returns what a log line about the connection should tell besides
-	// its id and its peer.
+	// LogAttrs returns what a log line about the connection should contain
+	// besides its id and its peer.
 	LogAttrs() []any
 }
 
@@ -75,9 +75,9 @@ type Gatherer interface {
 	Drained()
 }
 
-// Accept upgrades a request or refuses it. Open makes the handler, and must not
-// use the connection yet, which lives on after Accept returns. The id and the
-// peer are for the log. It reports whether the connection is open and in All.
+// Accept upgrades a request or refuses it. open makes the handler, and must not use
+// the connection yet. The connection stays open after Accept returns. The id and the
+// peer are for the log. Accept reports whether the connection is open and in All.
 func (s *Server) Accept(w http.ResponseWriter, r *http.Request, id, peer string, open func(*Conn) Handler) bool {
 	if !s.reserve() {
 		why := fmt.Sprintf("%d connections are open, which is the limit (%s.connections); try again", s.cfg.Limits.Connections, s.cfg.Keys)

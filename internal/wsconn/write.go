@@ -18,9 +18,9 @@ const largeBody = 32 << 10
 
 var flushBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// gather is write for frames that others may follow: it yields first, so that
-// they go into the same write. That only saves system calls; the order of the
-// frames is the same.
+// gather is like write, for frames that others may follow: it yields first, so
+// that they go into the same write. That only saves system calls; the order of
+// the frames is the same.
 func (q *queue) gather() {
 	runtime.Gosched()
 	q.write()
@@ -106,7 +106,7 @@ func (q *queue) some(batch []Frame) []Frame {
 	return batch
 }
 
-// Lists of frames are pooled: an idle connection has none.
+// frameLists pools lists of frames: an idle connection has none.
 var frameLists sync.Pool
 
 // keptFrames is the longest list that is kept.

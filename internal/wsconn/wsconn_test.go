@@ -23,7 +23,7 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// echo answers each message in kind, and ends as it is told to.
+// echo answers each message in kind, and ends as the message says.
 type echo struct {
 	conn   *wsconn.Conn
 	mu     sync.Mutex
@@ -167,8 +167,8 @@ func TestMessagesAreAnsweredInKind(t *testing.T) {
 	}
 }
 
-// TestAGateThatCloses ends a connection that was open before, with a code to come
-// back, and the handler never sees the message.
+// TestAGateThatCloses ends a connection that was open before, with a code that
+// lets the client reconnect, and the handler never sees the message.
 func TestAGateThatCloses(t *testing.T) {
 	t.Parallel()
 	var shut atomic.Bool

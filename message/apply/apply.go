@@ -15,8 +15,8 @@ import (
 )
 
 // Apply reads {"name","op","input"} values from r and writes, for each, a line
-// {"name","output"} or {"name","error"} to w. The error is of reading or
-// writing: an operation that refuses is an answer.
+// {"name","output"} or {"name","error"} to w. It returns only errors of reading
+// or writing: an operation that refuses is an answer.
 func Apply(ctx context.Context, r io.Reader, w io.Writer) error {
 	return ApplyWith(ctx, r, w, stream.Options{})
 }
@@ -57,8 +57,8 @@ func ApplyWith(ctx context.Context, r io.Reader, w io.Writer, o stream.Options) 
 	}
 }
 
-// next reads a request. From a malformed one it reads what it can, so that the
-// answer names it.
+// next reads a request. From a malformed request it reads what it can, so that
+// the answer can name it.
 func next(source *stream.Source) (raw jsontext.Value, name any, op string, err error) {
 	_, raw, err = source.Next()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -106,8 +106,8 @@ func appendError(dst []byte, name any, err error) []byte {
 	return append(dst, '}')
 }
 
-// refusal is the answer to a request that is not valid JSON: the operations on
-// messages have a text for it.
+// refusal returns the answer to a request that is not valid JSON: operations on
+// messages have a text of their own for it.
 func refusal(op string, err error) error {
 	if messageOps[op] {
 		return message.Unserializable(err)

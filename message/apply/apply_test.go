@@ -228,7 +228,7 @@ func TestSignaturePrefix(t *testing.T) {
 	}
 }
 
-// Whoever waits for an answer before it sends the next line gets it.
+// A client that waits for an answer before it sends the next line gets it.
 func TestAnswersEachLineAtOnce(t *testing.T) {
 	t.Parallel()
 	in, send := io.Pipe()

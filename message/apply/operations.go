@@ -104,10 +104,10 @@ var operations = map[string]operation{
 	"webhook_signature": signature,
 }
 
-// arguments are an operation's named arguments.
+// arguments returns an operation's named arguments.
 func arguments(input any) *value.Map { return value.MapOrEmpty(value.Of(input)) }
 
-// one runs an operation whose result knows itself as a map.
+// one returns an operation whose result has a map form.
 func one[T value.Source](run func(any) (T, error)) operation {
 	return func(_ context.Context, input any) (any, error) {
 		out, err := run(input)
@@ -118,7 +118,7 @@ func one[T value.Source](run func(any) (T, error)) operation {
 	}
 }
 
-// many is one for lists.
+// many is like one, for lists.
 func many[T value.Source](run func(any) ([]T, error)) operation {
 	return func(_ context.Context, input any) (any, error) {
 		out, err := run(input)

@@ -78,7 +78,7 @@ func (i Item) check() error {
 	}
 }
 
-// Canonical is the item as a map.
+// Canonical returns the item as a map.
 func (i Item) Canonical() *value.Map {
 	return value.New().
 		Set("queue_id", i.QueueID).
@@ -94,7 +94,7 @@ func (i Item) Canonical() *value.Map {
 		Set("metadata", i.Metadata)
 }
 
-// textOr is the scalar string under key, or the fallback if it is not set.
+// textOr returns the scalar string under key, or the fallback if it is not set.
 func textOr(m *value.Map, key, fallback string) string {
 	v := m.At(key)
 	if v == nil {

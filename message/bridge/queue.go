@@ -10,9 +10,9 @@ import (
 
 // Limits of a queue.
 const (
-	// DefaultPending is how many items Pending lists when not told otherwise.
+	// DefaultPending is how many items Pending lists by default.
 	DefaultPending = 25
-	// DefaultCapacity is how many items a queue holds when not told otherwise.
+	// DefaultCapacity is how many items a queue holds by default.
 	DefaultCapacity = 10000
 )
 
@@ -83,8 +83,8 @@ func (q *Queue) Pending(clientID string, limit int, sessions ...string) []Item {
 	return pending
 }
 
-// Ack removes items of a client and says how many there were; those of others
-// stay and do not count.
+// Ack removes items of a client and returns how many there were; items of other
+// clients stay and do not count.
 func (q *Queue) Ack(clientID string, queueIDs ...string) int {
 	clientID = slug(clientID)
 	q.mu.Lock()

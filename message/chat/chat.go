@@ -16,7 +16,7 @@ import (
 // lock: nothing was run.
 const StatusContention = "transcript_lock_contention"
 
-// Turn is what a runner is given.
+// Turn is the input of a runner.
 type Turn struct {
 	Agent     string
 	SessionID string
@@ -30,13 +30,13 @@ type Turn struct {
 // map with messages as plain rows, envelopes or both.
 type Runner func(ctx context.Context, turn Turn) (any, error)
 
-// Claims hold run ids, so that each is executed once. Errors other than an *Error
-// are of whatever keeps them.
+// Claims hold run ids, so that each is executed once. Errors other than an
+// *Error come from the storage of the claims.
 type Claims interface {
-	// Claim reserves a run id. One that was claimed already is refused: as
+	// Claim reserves a run id. An id that was claimed already is refused: as
 	// started, or, if the claim is of another session or owner, as forbidden.
 	Claim(ctx context.Context, id, sessionID string, owner transcript.Owner) error
-	// Bind tells which session a claimed run belongs to.
+	// Bind sets the session that a claimed run belongs to.
 	Bind(ctx context.Context, id, sessionID string) error
 	// Finish records how a run ended. Its claim stays.
 	Finish(ctx context.Context, id, status string) error
@@ -56,7 +56,7 @@ type Dispatcher struct {
 	Runners []Runner
 	Runs    Claims           // *Runs keeps them in memory
 	Store   transcript.Store // nil keeps nothing, and callers bring history
-	// Failed is told of every refusal with its code.
+	// Failed is called with the code of every refusal.
 	Failed func(ctx context.Context, code string, input *value.Map)
 }
 
@@ -84,7 +84,7 @@ func (d Dispatcher) chat(ctx context.Context, principal transcript.Principal, in
 		return nil, claimed(err)
 	}
 	output, err := d.run(ctx, t)
-	// The caller is told the refusal, whatever happens to the claim.
+	// The caller gets the refusal, whatever happens to the claim.
 	switch kept := context.WithoutCancel(ctx); {
 	case err != nil && t.begun:
 		_ = d.Runs.Finish(kept, t.RunID, result.StatusFailed)
@@ -283,8 +283,8 @@ func claimed(err error) error {
 	return wrap(CodeStoreFailed, err)
 }
 
-// rows are the messages and the stored rows that could not be read. Each such
-// row follows the same messages as before, as far as these are still there.
+// rows returns the messages and the stored rows that could not be read. Each
+// such row follows the same messages as before, as far as these are still there.
 func (t *turn) rows(messages []message.Envelope) []any {
 	list := make([]any, 0, len(messages))
 	begins := true

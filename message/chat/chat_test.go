@@ -325,7 +325,7 @@ func TestConversation(t *testing.T) {
 	if s, _ := h.store.Get(t.Context(), value.Text(out.At("session_id"))); s.Scope != (transcript.Scope{Type: "net", ID: "2"}) {
 		t.Errorf("the workspace is %v", s.Scope)
 	}
-	// Whoever owns nothing has a session that nobody keeps.
+	// A principal without an owner gets a session that is not stored.
 	out, err = h.Chat(t.Context(), transcript.Principal{}, input{"agent": "a", "message": "x"})
 	if err != nil || !regexp.MustCompile(`^session_[0-9a-f]{32}$`).MatchString(value.Text(out.At("session_id"))) {
 		t.Errorf("%v %v", out, err)

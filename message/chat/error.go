@@ -29,7 +29,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Text }
 
-// Unwrap is what the refusal comes from.
+// Unwrap returns the cause of the refusal.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Is makes refusals with one code equal.
@@ -38,7 +38,7 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code
 }
 
-// Status is the refusal's HTTP status.
+// Status returns the refusal's HTTP status.
 func (e *Error) Status() int {
 	switch e.Code {
 	case CodeRunStarted:

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// turnMessages are what the input adds to the conversation: the user's text,
-// then typed continuations, which are tool calls and results in pairs.
+// turnMessages returns what the input adds to the conversation: the user's
+// text, then typed continuations, which are tool calls and results in pairs.
 func turnMessages(input *value.Map) ([]message.Envelope, error) {
 	var messages []message.Envelope
 	text, _ := input.At("message").(string)
@@ -48,8 +48,8 @@ func typedMessages(raw any) ([]message.Envelope, error) {
 	return typed, nil
 }
 
-// history is the earlier conversation of a caller without a store: texts of
-// user and assistant only.
+// history returns the earlier conversation of a caller without a store: texts
+// of user and assistant only.
 func history(raw any) []message.Envelope {
 	var messages []message.Envelope
 	rows, _ := value.Values(raw)

@@ -39,7 +39,7 @@ func output(t *turn, normalized *value.Map, messages []message.Envelope) *value.
 	return o.Set("metadata", value.New().Set("agents_api", about))
 }
 
-// shown are the texts of a conversation: no tool traffic, no blocks.
+// shown returns the texts of a conversation: no tool traffic, no blocks.
 func shown(messages []message.Envelope) []any {
 	list := []any{}
 	for _, e := range messages {
@@ -57,7 +57,7 @@ func completed(normalized *value.Map) bool {
 	return !ok || done
 }
 
-// contention is the answer to a turn whose session somebody else is writing.
+// contention returns the answer to a turn whose session another run is writing.
 func contention(t *turn, before []message.Envelope) (*value.Map, error) {
 	normalized, err := result.Normalize(value.New().
 		Set("messages", value.List(before)).

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Limits of Runs when not told otherwise.
+// Limits of Runs by default.
 const (
 	DefaultRunLimit   = 100000
 	DefaultQueueLimit = 100
@@ -36,7 +36,7 @@ type Run struct {
 	named     string // the session that its claim named; a new one may replace it
 }
 
-// in says whether a request that names a session, or none, can be the run's.
+// in reports whether a request that names a session, or none, can be the run's.
 func (r *Run) in(sessionID string) bool {
 	return sessionID == "" || r.SessionID == "" || sessionID == r.SessionID || sessionID == r.named
 }
@@ -66,7 +66,7 @@ func NewRuns(now func() time.Time, limit int) *Runs {
 	return &Runs{now: now, limit: limit, runs: map[string]*Run{}, queues: map[string][]*value.Map{}}
 }
 
-// Claim reserves a run id. One that was claimed already is refused: as
+// Claim reserves a run id. An id that was claimed already is refused: as
 // started, or, if the claim is of another session or owner, as forbidden.
 func (r *Runs) Claim(_ context.Context, id, sessionID string, owner transcript.Owner) error {
 	r.mu.Lock()
@@ -101,7 +101,7 @@ func (r *Runs) makeRoom() bool {
 	return true
 }
 
-// Bind tells which session a claimed run belongs to.
+// Bind sets the session that a claimed run belongs to.
 func (r *Runs) Bind(_ context.Context, id, sessionID string) error {
 	r.update(id, func(run *Run) { run.SessionID = sessionID })
 	return nil
@@ -143,7 +143,7 @@ func (r *Runs) update(id string, apply func(*Run)) {
 }
 
 // Enqueue keeps a follow-up for a session until its run has ended, and returns
-// what the caller is told: the message's id and its position, counted from 1.
+// the answer for the caller: the message's id and its position, counted from 1.
 func (r *Runs) Enqueue(sessionID, runID string, rawInput any) (*value.Map, error) {
 	input := value.MapOrEmpty(value.Of(rawInput))
 	r.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Boundary is the index of the first message that compaction would keep. It
-// reads only the messages that the decision needs, so an invalid one that is
+// Boundary returns the index of the first message that compaction would keep.
+// It reads only the messages that the decision needs, so an invalid one that is
 // not needed is not refused.
 func Boundary(messages any, policy Policy) (int, error) {
 	list, ok := value.Values(value.Of(messages))

@@ -44,7 +44,7 @@ type Result struct {
 	ArchiveItems []any // nil unless archived
 }
 
-// Canonical is the result as a map.
+// Canonical returns the result as a map.
 func (r Result) Canonical() *value.Map {
 	m := value.New().
 		Set("messages", value.List(r.Messages)).

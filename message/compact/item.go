@@ -27,7 +27,7 @@ type Item struct {
 	Boundary *value.Map // nil is none
 }
 
-// Canonical is the item as a map.
+// Canonical returns the item as a map.
 func (i Item) Canonical() *value.Map {
 	m := value.New().
 		Set("schema", ItemSchema).
@@ -105,7 +105,7 @@ func ItemFromMessage(raw any, index *int64) (Item, error) {
 	return NormalizeItem(m, index)
 }
 
-// hash is the id of an item that has none.
+// hash returns the id of an item that has none.
 func (i Item) hash(index *int64) string {
 	source := value.New().
 		Set("boundary", nil).

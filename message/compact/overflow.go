@@ -16,7 +16,7 @@ const (
 	unsplittable    = "overflow_input_unsplittable"
 )
 
-// rawItems are the messages as they came, each through the string-key filter.
+// rawItems returns the messages as they came, each through the string-key filter.
 func rawItems(messages any) []any {
 	list, _ := value.Values(messages)
 	items := make([]any, 0, len(list))
@@ -91,7 +91,7 @@ func fit(envelopes []message.Envelope, cut int, limit int64) int {
 	return cut
 }
 
-// shortHash is the first 16 hex digits over a value's text.
+// shortHash returns the first 16 hex digits over a value's text.
 func shortHash(v any) string {
 	text, _ := value.AppendPHP(nil, v)
 	sum := sha256.Sum256(text)

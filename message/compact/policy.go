@@ -30,11 +30,11 @@ type Policy struct {
 	OverflowStubRole         string
 	OverflowStubPrefix       string
 
-	// Extra holds the keys of a host that mean nothing here.
+	// Extra holds the host's keys that have no meaning here.
 	Extra *value.Map
 }
 
-// DefaultPolicy is the policy of a host that sets nothing: no compaction.
+// DefaultPolicy returns the policy of a host that sets nothing: no compaction.
 func DefaultPolicy() Policy {
 	return Policy{
 		MaxMessages:               40,
@@ -73,7 +73,7 @@ func NormalizePolicy(raw any) Policy {
 	return p
 }
 
-// fields are the setters by key.
+// fields returns the setters by key.
 func (p *Policy) fields() map[string]func(any) {
 	return map[string]func(any){
 		"enabled":                      toBool(&p.Enabled),
@@ -97,7 +97,7 @@ func (p *Policy) fields() map[string]func(any) {
 	}
 }
 
-// Canonical is the policy as a map: every known key, then the host's own.
+// Canonical returns the policy as a map: every known key, then the host's own.
 func (p Policy) Canonical() *value.Map {
 	m := value.New().
 		Set("enabled", p.Enabled).

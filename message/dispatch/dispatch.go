@@ -38,13 +38,13 @@ func (e *Error) Error() string { return e.Code + ": " + e.Text }
 // strings channel and recipient.
 type Handler func(ctx context.Context, input *value.Map) (any, error)
 
-// Dispatcher hands messages to the first of its handlers.
+// Dispatcher passes messages to the first of its handlers.
 type Dispatcher struct {
-	// Handlers in the order of their registration; only the first is asked.
+	// Handlers in the order of their registration; only the first is called.
 	Handlers []Handler
 	// Permitted decides who may send. Nil permits only administrators.
 	Permitted func(ctx context.Context, input *value.Map) bool
-	// Failed is told of every failure with its reason: no_handler,
+	// Failed is called with the reason of every failure: no_handler,
 	// invalid_result, or the error's code.
 	Failed func(ctx context.Context, reason string, input *value.Map)
 }
@@ -77,7 +77,7 @@ func (d Dispatcher) Dispatch(ctx context.Context, raw any, administrator bool) (
 	return output, nil
 }
 
-// complete says whether an output has what its reader relies on.
+// complete reports whether an output has what its reader relies on.
 func complete(output *value.Map) bool {
 	_, sent := output.At("sent").(bool)
 	_, channel := output.At("channel").(string)
@@ -91,7 +91,7 @@ func (d Dispatcher) failed(ctx context.Context, reason string, input *value.Map)
 	}
 }
 
-// codeOf is the code an error carries, else its text.
+// codeOf returns the code an error carries, else its text.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code

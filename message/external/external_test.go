@@ -261,7 +261,7 @@ func TestSeenIsBounded(t *testing.T) {
 	}
 }
 
-// Of many that ask at once, one is told that it is the first.
+// Of many concurrent callers, one gets true.
 func TestMarkIfUnseenIsAtomic(t *testing.T) {
 	t.Parallel()
 	var c clock

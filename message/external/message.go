@@ -60,7 +60,7 @@ func Normalize(raw any) (Message, error) {
 	return msg, nil
 }
 
-// Canonical is the message as a map.
+// Canonical returns the message as a map.
 func (m Message) Canonical() *value.Map {
 	return value.New().
 		Set("text", m.Text).
@@ -78,9 +78,9 @@ func (m Message) Canonical() *value.Map {
 // SourceChannel is the source of what came through a channel.
 const SourceChannel = "channel"
 
-// ClientContext is what a chat is told of where a message came from: source is
-// one of channel, bridge, rest, block, peer-agent and jsonrpc; an empty client
-// name is the connector's id.
+// ClientContext describes to a chat where a message came from: source is one of
+// channel, bridge, rest, block, peer-agent and jsonrpc; an empty client name is
+// the connector's id.
 func (m Message) ClientContext(source, clientName string) *value.Map {
 	clientName = cmp.Or(clientName, m.ConnectorID)
 	return value.New().
@@ -94,8 +94,8 @@ func (m Message) ClientContext(source, clientName string) *value.Map {
 		Set("room_kind", orNull(m.RoomKind))
 }
 
-// ChatInput is the input of agents/chat for this message; an empty session id
-// is null.
+// ChatInput returns the input of agents/chat for this message; an empty session
+// id is null.
 func (m Message) ChatInput(agent, sessionID string) *value.Map {
 	return value.New().
 		Set("agent", agent).

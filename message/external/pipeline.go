@@ -34,8 +34,8 @@ func (r *Refusal) Error() string {
 	return r.Code + ": " + r.Text
 }
 
-// Channel is what a transport brings to the pipeline. All but Chat and Deliver
-// may be nil.
+// Channel is what a transport provides to the pipeline. All but Chat and
+// Deliver may be nil.
 type Channel struct {
 	Agent    string
 	Sessions *Sessions
@@ -139,8 +139,8 @@ func (c Channel) tell(ctx context.Context, m Message, text string) error {
 	return c.Fail(ctx, m, text)
 }
 
-// Replies are the texts a chat's result answers with: its reply, else what the
-// assistant's messages say.
+// Replies returns the texts a chat's result answers with: its reply, else what
+// the assistant's messages say.
 func Replies(result *value.Map) []string {
 	if reply := trimmed(result.At("reply")); reply != "" {
 		return []string{reply}

@@ -13,8 +13,8 @@ import (
 
 const seenPrefix = "wp_agent_message_seen_"
 
-// Key is the key under which a provider's message is remembered. There is none
-// for an empty provider or id.
+// Key returns the key under which a provider's message is remembered. There is
+// none for an empty provider or id.
 func Key(provider, messageID string) (string, bool) {
 	provider, messageID = fold(provider), value.Trim(messageID)
 	if provider == "" || messageID == "" {
@@ -39,11 +39,11 @@ type Seen struct {
 	expires map[string]time.Time
 }
 
-// DefaultSeenLimit is how many marks a Seen holds when not told otherwise.
+// DefaultSeenLimit is how many marks a Seen holds by default.
 const DefaultSeenLimit = 1 << 20
 
-// NewSeen returns an empty memory for at most limit marks, or the default; the
-// clock is asked for every decision.
+// NewSeen returns an empty memory for at most limit marks, or the default; now
+// is called for every decision.
 func NewSeen(now func() time.Time, limit int) *Seen {
 	if limit < 1 {
 		limit = DefaultSeenLimit
@@ -51,7 +51,7 @@ func NewSeen(now func() time.Time, limit int) *Seen {
 	return &Seen{now: now, limit: limit, expires: map[string]time.Time{}}
 }
 
-// Has says whether the message is marked.
+// Has reports whether the message is marked.
 func (s *Seen) Has(provider, messageID string) bool {
 	key, ok := Key(provider, messageID)
 	if !ok {

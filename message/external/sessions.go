@@ -8,14 +8,13 @@ import (
 
 const sessionPrefix = "wp_agent_channel_session_"
 
-// SessionKey is the key under which an external conversation's session is
+// SessionKey returns the key under which an external conversation's session is
 // kept. The conversation's id is used as it is.
 func SessionKey(connectorID, conversationID, agent string) string {
 	return sessionPrefix + digest(strings.Join([]string{fold(connectorID), conversationID, fold(agent)}, ":"))
 }
 
-// DefaultSessionLimit is how many conversations a Sessions holds when not told
-// otherwise.
+// DefaultSessionLimit is how many conversations a Sessions holds by default.
 const DefaultSessionLimit = 1 << 20
 
 // Sessions maps external conversations to sessions. Past its limit the
@@ -59,7 +58,7 @@ func (s *Sessions) Set(connectorID, conversationID, agent, sessionID string) {
 	s.ids[key] = sessionID
 }
 
-// Delete forgets it.
+// Delete removes the session of a conversation.
 func (s *Sessions) Delete(connectorID, conversationID, agent string) {
 	key := SessionKey(connectorID, conversationID, agent)
 	s.mu.Lock()

@@ -21,12 +21,12 @@ type Signature struct {
 	AllowRawHex bool
 }
 
-// NewSignature checks with the default prefix.
+// NewSignature returns a Signature with the default prefix.
 func NewSignature(secret string) Signature {
 	return Signature{Secret: secret, Prefix: DefaultSignaturePrefix}
 }
 
-// Valid says whether the header signs the body. Without a secret nothing is
+// Valid reports whether the header signs the body. Without a secret nothing is
 // valid.
 func (s Signature) Valid(body []byte, header string) bool {
 	if s.Secret == "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// fold is how names of connectors, providers and agents are compared.
+// fold returns the form in which names of connectors, providers and agents are compared.
 func fold(s string) string {
 	return value.Trim(value.Lower(strings.ReplaceAll(s, "_", "-")))
 }

@@ -17,8 +17,8 @@ const (
 	DeltaToolCall  = "tool_call"
 )
 
-// Delta is a fragment of a message that is still being made. Its text is the
-// content; payload.index says which message of the reply it belongs to. A
+// Delta returns a fragment of a message that is still being made. Its text is
+// the content; payload.index says which message of the reply it belongs to. A
 // fragment of a call has the arguments' text as content; the first one names
 // the tool.
 func Delta(kind string, index int, text, toolName, callID string) message.Envelope {
@@ -37,9 +37,9 @@ type gathering struct {
 }
 
 // Aggregate makes the messages that deltas are fragments of, texts before
-// calls, so that a transcript can be sent again. Other messages are kept where
-// they are; what follows deltas comes after what they make. A call whose
-// arguments are not a JSON object keeps their text in the payload as
+// calls, so that a transcript can be sent again. Other messages keep their
+// place; those that follow deltas come after the messages made of these. A call
+// whose arguments are not a JSON object keeps their text in the payload as
 // arguments_text.
 func Aggregate(messages []message.Envelope, turn int) []message.Envelope {
 	kept := make([]message.Envelope, 0, len(messages))

@@ -22,7 +22,7 @@ type Aliases struct {
 	names map[string]string
 }
 
-// Alias is the provider's name of a tool.
+// Alias returns the provider's name of a tool.
 func (a *Aliases) Alias(name string) string {
 	alias := escape(name)
 	if len(alias) <= MaxToolName {

@@ -30,14 +30,14 @@ type Options struct {
 	Previous string
 }
 
-// Tool is what a model is told of a tool. Nil parameters are none.
+// Tool describes a tool to a model. Nil parameters are none.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  *value.Map
 }
 
-// Schema is the tool's parameter schema: always an object schema.
+// Schema returns the tool's parameter schema: always an object schema.
 func (t Tool) Schema() *value.Map {
 	if t.Parameters.Len() == 0 {
 		return value.New().Set("type", "object").Set("properties", value.New())
@@ -62,7 +62,7 @@ type ReadOptions struct {
 	MaxBytes int
 }
 
-// FirstTurn is the turn reading begins with.
+// FirstTurn returns the turn that reading begins with.
 func (o ReadOptions) FirstTurn() int { return max(1, o.Turn) }
 
 // History is a conversation read back from a provider's request form.

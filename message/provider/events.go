@@ -9,7 +9,7 @@ import (
 	"iter"
 )
 
-// MaxEvent bounds one event of a stream, unless told otherwise.
+// MaxEvent bounds one event of a stream, by default.
 const MaxEvent = 16 << 20
 
 // ErrEventSize says that an event is larger than allowed.

@@ -51,7 +51,7 @@ type Note struct {
 	Text  string
 }
 
-// String is the note for a reader.
+// String returns the note for a reader.
 func (n Note) String() string {
 	if n.Index < 0 {
 		return fmt.Sprintf("%s: %s", n.Kind, n.Text)
@@ -59,7 +59,7 @@ func (n Note) String() string {
 	return fmt.Sprintf("message %d: %s: %s", n.Index, n.Kind, n.Text)
 }
 
-// Canonical is the note as a map.
+// Canonical returns the note as a map.
 func (n Note) Canonical() *value.Map {
 	return value.New().
 		Set("index", value.Int(n.Index)).
@@ -71,10 +71,10 @@ func (n Note) Canonical() *value.Map {
 // MarshalJSON writes the note.
 func (n Note) MarshalJSON() ([]byte, error) { return n.Canonical().MarshalJSON() }
 
-// Notes collects them while a mapping runs.
+// Notes collects notes while a mapping runs.
 type Notes []Note
 
-// Sorted are the notes in the order of their messages.
+// Sorted returns the notes in the order of their messages.
 func (l Notes) Sorted() []Note {
 	slices.SortStableFunc(l, func(a, b Note) int { return a.Index - b.Index })
 	return l

@@ -27,7 +27,7 @@ type Usage struct {
 	Raw                       *value.Map
 }
 
-// Canonical is the usage of conversation results.
+// Canonical returns the usage of conversation results.
 func (u Usage) Canonical() *value.Map {
 	return value.New().
 		Set("prompt_tokens", value.Int(u.Prompt)).
@@ -50,7 +50,7 @@ func (f *Failure) Error() string {
 	return f.Provider + ": " + f.Code + ": " + f.Message
 }
 
-// Envelope is the failure as a message; raw is the provider's error, verbatim.
+// Envelope returns the failure as a message; raw is the provider's error, verbatim.
 func (f *Failure) Envelope(raw any) message.Envelope {
 	return message.Envelope{
 		Type: message.TypeError, Role: message.RoleAssistant, Content: f.Message,
@@ -63,7 +63,7 @@ func (f *Failure) Envelope(raw any) message.Envelope {
 }
 
 // Reply is what a provider answered. Texts come before calls. A provider's
-// error is a message of type error and Failure too.
+// error is both a message of type error and Failure.
 type Reply struct {
 	Messages   []message.Envelope
 	Finish     Finish
@@ -82,7 +82,7 @@ func (r *Reply) Fail(f *Failure, raw any) {
 	r.Finish, r.Failure = FinishError, f
 }
 
-// Canonical is the reply as a map: messages, and the other known fields.
+// Canonical returns the reply as a map: messages, and the other known fields.
 func (r Reply) Canonical() *value.Map {
 	m := value.New().
 		Set("messages", value.List(r.Messages)).

@@ -295,7 +295,7 @@ func TestResultsWithoutIDs(t *testing.T) {
 	}
 }
 
-// Names of those whose names are not sent are noted.
+// Each name that is not sent is noted.
 func TestNamesAreNoted(t *testing.T) {
 	t.Parallel()
 	list := envelopes(t, `[{"role":"system","content":"Be kind.","metadata":{"name":"the rules"}},{"role":"user","content":"hi"},{"role":"assistant","content":"x","metadata":{"name":"bot"}}]`)
@@ -310,7 +310,7 @@ func TestNamesAreNoted(t *testing.T) {
 	}
 }
 
-// Arguments that are no object are told where they are a text, else noted.
+// Arguments that are not an object are sent where arguments are a text, else noted.
 func TestArgumentsThatAreNoObject(t *testing.T) {
 	t.Parallel()
 	list := envelopes(t, `[{"role":"user","content":"go"},

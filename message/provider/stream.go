@@ -18,14 +18,14 @@ var ErrReplySize = errors.New("provider: the streamed reply is too large")
 type Stream interface {
 	// Add takes one chunk and returns its deltas.
 	Add(chunk []byte) ([]message.Envelope, error)
-	// Reply is the reply so far; Finish is empty until the model stopped.
+	// Reply returns the reply so far; Finish is empty until the model stopped.
 	Reply() Reply
 }
 
 // Budget bounds a stream.
 type Budget struct{ used, limit int }
 
-// NewBudget is the bound a reply is read with.
+// NewBudget returns the bound a reply is read with.
 func NewBudget(o ReadOptions) Budget {
 	if o.MaxBytes > 0 {
 		return Budget{limit: o.MaxBytes}

@@ -34,7 +34,7 @@ func Normalize(raw any) (*value.Map, error) {
 	return m, nil
 }
 
-// Messages are the messages of a normalized result, in order.
+// Messages returns the messages of a normalized result, in order.
 func Messages(normalized *value.Map) ([]message.Envelope, error) {
 	return message.NormalizeAll(normalized.At("messages"))
 }

@@ -12,5 +12,5 @@ type Error struct {
 
 func (e *Error) Error() string { return Code + ": " + e.Path + " " + e.Reason }
 
-// Unwrap is the refusal of the message the error is about, if it is about one.
+// Unwrap returns the refusal of the message the error is about, if it is about one.
 func (e *Error) Unwrap() error { return e.cause }

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// FinalContent is the answer of a conversation: the text of the last message
-// of the assistant that has text and is not a tool call.
+// FinalContent returns the answer of a conversation: the text of the last
+// message of the assistant that has text and is not a tool call.
 func FinalContent(messages []message.Envelope) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		e := messages[i]
@@ -19,7 +19,7 @@ func FinalContent(messages []message.Envelope) string {
 	return ""
 }
 
-// NewUsage is the usage of a conversation before its first turn.
+// NewUsage returns the usage of a conversation before its first turn.
 func NewUsage() *value.Map {
 	return value.New().
 		Set("prompt_tokens", value.Int(0)).
@@ -57,7 +57,7 @@ const (
 	InterruptMessage  = "message"
 )
 
-// InterruptAction is what a message that interrupts a run asks for. Only
+// InterruptAction returns what a message that interrupts a run asks for. Only
 // cancel stops it.
 func InterruptAction(e message.Envelope) string {
 	v := e.Metadata.At("interrupt_action")

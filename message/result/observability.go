@@ -107,7 +107,7 @@ func safeError(code, text string) *value.Map {
 	return value.New().Set("code", code).Set("message", text)
 }
 
-// shape is the kind and size of a result.
+// shape returns the kind and size of a result.
 func shape(v any) *value.Map {
 	s := value.New()
 	switch v := v.(type) {

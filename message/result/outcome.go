@@ -89,7 +89,7 @@ func Outcome(rawOutcome, runResult any) *value.Map {
 	return o
 }
 
-// ControlStatus is the status of a result or an outcome in run control: an
+// ControlStatus returns the status of a result or an outcome in run control: an
 // incomplete one is still running.
 func ControlStatus(outcomeOrResult any) string {
 	m := value.MapOrEmpty(value.Of(outcomeOrResult))
@@ -147,5 +147,5 @@ func setMap(o *value.Map, key string, candidates ...any) {
 	}
 }
 
-// word is how statuses and reasons are compared.
+// word returns the form in which statuses and reasons are compared.
 func word(v any) string { return value.Lower(value.Trim(value.Text(v))) }

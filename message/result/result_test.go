@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/message/value/valuetest"
 )
 
-// normalized is a result's JSON, or the error's text.
+// normalized returns a result's JSON, or the error's text.
 func normalized(t testing.TB, text string) string {
 	t.Helper()
 	m, err := result.Normalize(valuetest.Decode(t, text))
@@ -129,7 +129,7 @@ func TestStatements(t *testing.T) {
 	is("seed-004#50: a refused result names the message's position", `{"messages":[{},{},{"role":7}]}`, code+"messages[2] invalid_ai_message_envelope: role must be a non-empty string")
 }
 
-// shapeOf is the shape of a tool's result, as observability tells it.
+// shapeOf returns the shape of a tool's result, as observability reports it.
 func shapeOf(t testing.TB, res string) string {
 	t.Helper()
 	m, err := result.Normalize(valuetest.Decode(t, `{"messages":[],"tool_events":[{"type":"tool_call","tool_name":"a","tool_call_id":"1","turn_count":1},`+

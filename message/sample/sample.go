@@ -14,11 +14,11 @@ var typical []byte
 //go:embed conversation.jsonl
 var conversation []byte
 
-// Typical is a tool result with some text, a nested payload and metadata, as a
-// plain row in JSON: what normalizing is measured with.
+// Typical returns a tool result with some text, a nested payload and metadata,
+// as a plain row in JSON: what normalizing is measured with.
 func Typical() []byte { return slices.Clone(typical) }
 
-// Conversation is a short conversation, one message a line, in every shape
+// Conversation returns a short conversation, one message a line, in every shape
 // that hosts hand over.
 func Conversation() []byte { return slices.Clone(conversation) }
 

@@ -31,10 +31,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Text }
 
-// Unwrap is what the store said, if it did.
+// Unwrap returns the store's error, if there is one.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Status is the refusal's HTTP status.
+// Status returns the refusal's HTTP status.
 func (e *Error) Status() int {
 	switch e.Code {
 	case CodeUnauthenticated:

@@ -39,10 +39,10 @@ type OwnerReader interface {
 // Service serves the abilities over a store.
 type Service struct {
 	Store transcript.Store
-	// SiteID is the id of the workspace a request without one is in; "" is
+	// SiteID is the id of the workspace of a request that names none; "" is
 	// default.
 	SiteID string
-	// UsersOnly says that the store can serve no owners but users.
+	// UsersOnly says that the store can serve only users as owners.
 	UsersOnly bool
 }
 
@@ -173,7 +173,7 @@ func sessionOf(row transcript.Session) *value.Map {
 	return value.New().Set("session", row.Canonical())
 }
 
-// Interactive says whether a person waits for what happens in a context; in
+// Interactive reports whether a person waits for what happens in a context; in
 // all others it is automation.
 func Interactive(context string) bool {
 	return context == "chat" || context == "interactive" || context == "rest"

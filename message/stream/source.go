@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Limits of one message when not told otherwise. The second keeps a small text
+// Limits of one message by default. The second keeps a small text
 // of very many values from taking a multiple of its size.
 const (
 	DefaultMaxMessage = 8 << 20
@@ -54,7 +54,7 @@ type Source struct {
 	refused []byte
 }
 
-// keepRefused is how much of a refused value is kept to be looked at.
+// keepRefused is how much of a refused value is kept for inspection.
 const keepRefused = 64 << 10
 
 // NewSource reads from r.
@@ -67,15 +67,15 @@ func NewSource(r io.Reader, o Options) *Source {
 	}
 }
 
-// IsArray says whether the input's first value is an array; it is known once
+// IsArray reports whether the input's first value is an array; it is known once
 // Next was called.
 func (s *Source) IsArray() bool { return s.array }
 
-// Refused is the beginning of the value that Next last refused, as far as its
-// line reaches.
+// Refused returns the beginning of the value that Next last refused, as far as
+// its line reaches.
 func (s *Source) Refused() []byte { return s.refused }
 
-// Failed says whether reading itself failed.
+// Failed reports whether reading itself failed.
 func (s *Source) Failed() bool { return s.input.failed() }
 
 // Idle reports whether everything that was read so far is used up, so that

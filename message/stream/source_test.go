@@ -74,7 +74,7 @@ func TestSourceCountsValues(t *testing.T) {
 	}
 }
 
-// Empty lines behind a malformed one count once.
+// Empty lines after a malformed one count once.
 func TestSourceCountsLines(t *testing.T) {
 	t.Parallel()
 	source := stream.NewSource(&pieces{"{]\n\n\n{]\n\n{}\n"}, stream.Options{})

@@ -31,7 +31,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("line %d: %v", p.Line, p.Err)
 }
 
-// Unwrap is the refusal.
+// Unwrap returns the refusal.
 func (p *Problem) Unwrap() error { return p.Err }
 
 // Stats count what went through.
@@ -82,8 +82,8 @@ func Normalize(ctx context.Context, r io.Reader, w io.Writer, o Options) (Stats,
 	return Project(ctx, r, w, o, message.Envelope.AppendJSON)
 }
 
-// Project is Normalize with another form of output: appendTo writes what an
-// envelope becomes.
+// Project is like Normalize, with another form of output: appendTo writes what
+// an envelope becomes.
 func Project(ctx context.Context, r io.Reader, w io.Writer, o Options,
 	appendTo func(e message.Envelope, dst []byte) ([]byte, error),
 ) (Stats, error) {

@@ -57,7 +57,7 @@ func (w *window) note(p []byte) {
 	w.read += int64(len(p))
 }
 
-// lineAt is the line of an offset; offsets must not go backwards.
+// lineAt returns the line of an offset; offsets must not go backwards.
 func (w *window) lineAt(offset int64) int {
 	passed := 0
 	for passed < len(w.newlines) && w.newlines[passed] < offset {
@@ -102,7 +102,7 @@ func (w *window) restart(rest []byte) {
 	}
 }
 
-// failed says whether reading failed, as opposed to what was read.
+// failed reports whether reading failed, as opposed to what was read.
 func (w *window) failed() bool {
 	return w.err != nil && !errors.Is(w.err, io.EOF) && !errors.Is(w.err, ErrTooLarge)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// DefaultCapacity is how many sessions a Memory holds when not told otherwise.
+// DefaultCapacity is how many sessions a Memory holds by default.
 const DefaultCapacity = 100000
 
 // Memory is a store in memory. It holds JSON, as every other store does.
@@ -146,7 +146,7 @@ func (m *Memory) Delete(_ context.Context, id string) (bool, error) {
 	return true, nil
 }
 
-// Rows are the stored messages of a session, unchanged.
+// Rows returns the stored messages of a session, unchanged.
 func (m *Memory) Rows(id string) [][]byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,7 +183,7 @@ func copied(text *string) *string {
 	return &own
 }
 
-// newUUID is a random UUID, version 4.
+// newUUID returns a random UUID, version 4.
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

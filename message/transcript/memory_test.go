@@ -40,7 +40,7 @@ func TestMemory(t *testing.T) {
 
 var site = transcript.Scope{Type: "site", ID: "1"}
 
-// store is a memory with a clock and one session.
+// store returns a memory with a clock and one session.
 func store(t testing.TB) (m *transcript.Memory, id string, advance func(time.Duration)) {
 	t.Helper()
 	at := time.Date(2031, 3, 9, 17, 20, 0, 0, time.UTC)

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// cursor sorts as sessions are listed: the latest moment first, and of one
-// moment the latest creation.
+// cursor returns a key that sorts as sessions are listed: the latest moment
+// first, and within one moment the latest creation.
 func (s *stored) cursor() string {
 	return fmt.Sprintf("%016x-%016x", math.MaxUint64-uint64(s.createdAt.UnixNano()), math.MaxUint64-s.number)
 }

@@ -44,8 +44,8 @@ type Principal struct {
 	Administrator bool
 }
 
-// Owner is whose sessions a principal may see: the explicit one, else its
-// user, unless it is an agent's token, else its token.
+// Owner returns the owner whose sessions a principal may see: the explicit one,
+// else its user, unless it is an agent's token, else its token.
 func (p Principal) Owner() (Owner, bool) {
 	switch {
 	case p.OwnerType != "" && p.OwnerKey != "":

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Canonical is the session as a row, with its messages. A bad message is
+// Canonical returns the session as a row, with its messages. A bad message is
 // reported at its position, as an error envelope.
 func (s Session) Canonical() *value.Map {
 	messages := make([]any, 0, len(s.Messages))
@@ -17,7 +17,7 @@ func (s Session) Canonical() *value.Map {
 	return s.Summary().Set("messages", messages)
 }
 
-// Report is the envelope of a row, or one that says what is wrong with it.
+// Report returns the envelope of a row, or one that says what is wrong with it.
 func (r Row) Report() message.Envelope {
 	if r.Err == nil {
 		return r.Envelope
@@ -34,7 +34,7 @@ func (r Row) Report() message.Envelope {
 // MarshalJSON writes the row's report.
 func (r Row) MarshalJSON() ([]byte, error) { return r.Report().MarshalJSON() }
 
-// Summary is the session as a row without its messages.
+// Summary returns the session as a row without its messages.
 func (s Session) Summary() *value.Map {
 	var responseID any
 	if s.ProviderResponseID != nil {

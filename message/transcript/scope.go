@@ -42,7 +42,7 @@ func ScopeFrom(raw any) (Scope, error) {
 // Key names the workspace in one string.
 func (s Scope) Key() string { return s.Type + ":" + s.ID }
 
-// Canonical is the workspace as a map.
+// Canonical returns the workspace as a map.
 func (s Scope) Canonical() *value.Map {
 	return value.New().Set("workspace_type", s.Type).Set("workspace_id", s.ID)
 }

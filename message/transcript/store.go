@@ -35,7 +35,7 @@ func (e *WriteError) Error() string {
 	return fmt.Sprintf("transcript: messages[%d] %v; nothing was written", e.Index, e.Err)
 }
 
-// Unwrap is why the message was refused.
+// Unwrap returns the reason why the message was refused.
 func (e *WriteError) Unwrap() error { return e.Err }
 
 // Row is one message of a transcript as read: its envelope, or what was found
@@ -67,7 +67,7 @@ type Session struct {
 	Cursor string
 }
 
-// Envelopes are the messages that could be read.
+// Envelopes returns the messages that could be read.
 func (s Session) Envelopes() []message.Envelope {
 	envelopes := make([]message.Envelope, 0, len(s.Messages))
 	for _, row := range s.Messages {
@@ -120,8 +120,8 @@ type Store interface {
 	Create(ctx context.Context, scope Scope, owner Owner, create Create) (string, error)
 	// Get returns a session; a blank or unknown id is ErrNotFound.
 	Get(ctx context.Context, id string) (Session, error)
-	// Update replaces the transcript; false for an unknown id. It does not look
-	// at locks. A message that cannot be normalized is a *WriteError.
+	// Update replaces the transcript; false for an unknown id. It ignores
+	// locks. A message that cannot be normalized is a *WriteError.
 	Update(ctx context.Context, id string, update Update) (bool, error)
 	// SetTitle renames; false for an unknown id.
 	SetTitle(ctx context.Context, id, title string) (bool, error)
@@ -131,9 +131,8 @@ type Store interface {
 	// created at the same moment the one created last comes first. Pages by
 	// After neither shift nor end early when sessions are added or deleted.
 	List(ctx context.Context, scope Scope, owner Owner, query Query) ([]Session, error)
-	// RecentPending looks at the newest matching session within the window
-	// alone, and returns it if it has no messages or is locked, else
-	// ErrNotFound.
+	// RecentPending checks only the newest matching session within the window,
+	// and returns it if it has no messages or is locked, else ErrNotFound.
 	RecentPending(ctx context.Context, scope Scope, owner Owner, query PendingQuery) (Session, error)
 	Locker
 }
@@ -144,8 +143,8 @@ type Locker interface {
 	// the session is unknown. A lifetime of 0 is the default, and none is
 	// shorter than a second.
 	Acquire(ctx context.Context, id string, ttl time.Duration) (string, error)
-	// Release says whether the token was the current one, and if so unlocks. A
-	// token whose lock was taken over releases nothing.
+	// Release reports whether the token was the current one, and if so unlocks.
+	// A token whose lock was taken over releases nothing.
 	Release(ctx context.Context, id, token string) (bool, error)
 }
 
@@ -158,8 +157,8 @@ func (NoLock) Acquire(context.Context, string, time.Duration) (string, error) { 
 // Release releases nothing.
 func (NoLock) Release(context.Context, string, string) (bool, error) { return false, nil }
 
-// Rows are the rows that a write stores: each message as its envelope, and a
-// bad [Row] that was read before unchanged. The error names the message that
+// Rows returns the rows that a write stores: each message as its envelope, and
+// a bad [Row] that was read before unchanged. The error names the message that
 // is invalid. Every store calls it before it writes.
 func Rows(messages any) ([][]byte, error) {
 	list, ok := messages.([]any)
@@ -197,7 +196,7 @@ func ReadRow(raw []byte) Row {
 	return Row{Envelope: e}
 }
 
-// EffectiveLimit is the number of sessions a query asks for.
+// EffectiveLimit returns the number of sessions a query asks for.
 func (q Query) EffectiveLimit() int {
 	if q.Limit == nil {
 		return DefaultListLimit
@@ -205,7 +204,7 @@ func (q Query) EffectiveLimit() int {
 	return max(1, *q.Limit)
 }
 
-// LockTTL is the lifetime a lock gets.
+// LockTTL returns the lifetime a lock gets.
 func LockTTL(ttl time.Duration) time.Duration {
 	if ttl == 0 {
 		return DefaultLockTTL

@@ -2,7 +2,7 @@ package value
 
 import "strconv"
 
-// IsContainer says whether v is an array or an object.
+// IsContainer reports whether v is an array or an object.
 func IsContainer(v any) bool {
 	switch v.(type) {
 	case []any, *Map:
@@ -12,7 +12,7 @@ func IsContainer(v any) bool {
 	}
 }
 
-// Len is the number of elements or members of a container, and 0 for others.
+// Len returns the number of elements or members of a container, and 0 for others.
 func Len(v any) int {
 	switch v := v.(type) {
 	case []any:
@@ -37,7 +37,7 @@ func AsMap(v any) (*Map, bool) {
 	}
 }
 
-// MapOrEmpty is AsMap, with an empty map for a value that is not a container.
+// MapOrEmpty is like AsMap, but returns an empty map for a value that is not a container.
 func MapOrEmpty(v any) *Map {
 	if m, ok := AsMap(v); ok {
 		return m
@@ -61,7 +61,7 @@ func Values(v any) ([]any, bool) {
 	}
 }
 
-// IsList says whether a container is a list to a peer that has one type for
+// IsList reports whether a container is a list to a peer that has one type for
 // both: an array, or an object with the keys "0" … "n-1" in order.
 func IsList(v any) bool {
 	m, ok := v.(*Map)
@@ -79,7 +79,8 @@ func IsList(v any) bool {
 	return true
 }
 
-// IsIntKey says whether such a peer reads the key as an integer.
+// IsIntKey reports whether a peer with one type for arrays and objects reads
+// the key as an integer.
 func IsIntKey(key string) bool {
 	digits := key
 	if len(digits) > 1 && digits[0] == '-' {
@@ -95,8 +96,8 @@ func IsIntKey(key string) bool {
 	return err == nil
 }
 
-// StringKeys is the string-key filter: the members of an object whose keys are
-// not integers. Nothing of an array remains.
+// StringKeys applies the string-key filter: it returns the members of an object
+// whose keys are not integers. Nothing of an array remains.
 func StringKeys(v any) *Map {
 	filtered := New()
 	m, _ := v.(*Map)

@@ -10,7 +10,7 @@ import (
 // Source is something that has a form as a map, such as an envelope.
 type Source interface{ Canonical() *Map }
 
-// List is a list of sources as their maps.
+// List returns a list of sources as their maps.
 func List[S Source](sources []S) []any {
 	list := make([]any, len(sources))
 	for i, s := range sources {
@@ -34,7 +34,7 @@ func Of(v any) any {
 	return converted
 }
 
-// of also says whether it changed anything.
+// of also reports whether it changed anything.
 func of(v any, depth int) (converted any, changed bool) {
 	if depth > maxNesting {
 		return tooDeep{}, true

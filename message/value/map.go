@@ -26,7 +26,7 @@ type Map struct {
 // New returns an empty map.
 func New() *Map { return &Map{} }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (m *Map) Len() int {
 	if m == nil {
 		return 0
@@ -50,7 +50,7 @@ func (m *Map) At(key string) any {
 	return v
 }
 
-// Has says whether the key is present.
+// Has reports whether the key is present.
 func (m *Map) Has(key string) bool { return m.find(key) >= 0 }
 
 // Set puts a value under key and returns m. A key that is present keeps its
@@ -67,7 +67,7 @@ func (m *Map) Set(key string, v any) *Map {
 	return m
 }
 
-// SetText is Set, except that an empty text is left out.
+// SetText is like Set, except that an empty text is left out.
 func (m *Map) SetText(key, text string) *Map {
 	if text == "" {
 		return m

@@ -18,10 +18,10 @@ const (
 	negInfinite Number = "-INF"
 )
 
-// Int is the number i.
+// Int returns the number i.
 func Int[T ~int | ~int64](i T) Number { return Number(strconv.FormatInt(int64(i), 10)) }
 
-// Float is the number f, in the shortest form that reads back as f, with a
+// Float returns the number f, in the shortest form that reads back as f, with a
 // fraction so that it stays a float.
 func Float(f float64) Number {
 	switch {
@@ -43,7 +43,7 @@ func Float(f float64) Number {
 	return Number(text)
 }
 
-// Int64 is the number as an integer: a token without fraction and exponent
+// Int64 returns the number as an integer: a token without fraction and exponent
 // that fits. 1.0 and 1e0 are floats.
 func (n Number) Int64() (int64, bool) {
 	if n == "" || n[0] == '+' {
@@ -53,13 +53,13 @@ func (n Number) Int64() (int64, bool) {
 	return i, err == nil
 }
 
-// Float64 is the nearest float; only rules that ask for one use it.
+// Float64 returns the nearest float; only rules that ask for one use it.
 func (n Number) Float64() float64 {
 	f, _ := strconv.ParseFloat(string(n), 64)
 	return f
 }
 
-// valid says whether the token is a JSON number.
+// valid reports whether the token is a JSON number.
 func (n Number) valid() bool {
 	s := strings.TrimPrefix(string(n), "-")
 	digits := countDigits(s)

@@ -10,7 +10,7 @@ import (
 )
 
 // AppendPHP writes v as PHP's json_encode does, byte for byte, because sizes
-// and ids are computed over that text. It reports false if that function
+// and ids are computed over that text. It returns false where json_encode
 // fails: for what Check refuses.
 func AppendPHP(dst []byte, v any) ([]byte, bool) {
 	if Check(v, 0) != nil {
@@ -19,7 +19,7 @@ func AppendPHP(dst []byte, v any) ([]byte, bool) {
 	return appendPHP(dst, v), true
 }
 
-// PHPSize is the length of that text, and 0 where there is none.
+// PHPSize returns the length of AppendPHP's text, and 0 where there is none.
 func PHPSize(v any) int {
 	text, ok := AppendPHP(nil, v)
 	if !ok {

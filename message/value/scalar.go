@@ -26,8 +26,8 @@ func Lower(s string) string {
 	return s
 }
 
-// Truthy says whether a value counts as true: all do but null, false, zero,
-// "", "0" and empty containers.
+// Truthy reports whether a value counts as true: every value does except null,
+// false, zero, "", "0" and empty containers.
 func Truthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -45,7 +45,7 @@ func Truthy(v any) bool {
 	}
 }
 
-// Text is the scalar string of a value: a string as it is, true as "1", an
+// Text returns the scalar string of a value: a string as it is, true as "1", an
 // integer in decimal, a float with at most 14 digits, and "" for the rest.
 func Text(v any) string {
 	switch v := v.(type) {
@@ -106,7 +106,7 @@ func LeadingInt(s string) int64 {
 const numericSpace = " \t\n\r\v\f"
 
 // Numeric reads a string that is a number as a whole, white space around it
-// allowed, and says whether it is one.
+// allowed, and reports whether it is one.
 func Numeric(s string) (i int64, f float64, ok bool) {
 	s = strings.Trim(s, numericSpace)
 	length, whole := numberPrefix(s)
@@ -141,7 +141,7 @@ func toInt(number string, whole bool) int64 {
 }
 
 // numberPrefix measures [+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)? at the start
-// of s, and says whether it is digits only.
+// of s, and reports whether it is digits only.
 func numberPrefix(s string) (length int, whole bool) {
 	at := 0
 	if at < len(s) && (s[at] == '+' || s[at] == '-') {

@@ -2,7 +2,7 @@ package value
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// Weigh says how many values a valid JSON text holds at most, counting inner
+// Weigh returns how many values a valid JSON text holds at most, counting inner
 // ones, without making them.
 func Weigh(valid jsontext.Value) int {
 	weight := 1

@@ -54,7 +54,7 @@ func TestPagesOfListedOrigins(t *testing.T) {
 			_, answer := ask(g, r)
 			status := answer.Code
 			if status == http.StatusNoContent && tc.status == 200 {
-				status = 200 // what stands behind the guard answers so
+				status = 200 // the answer of the handler behind the guard
 			}
 			got := map[string]string{}
 			for name, values := range answer.Header() {

@@ -30,7 +30,7 @@ type Failure struct {
 	Address string // without port; of IPv6 the network
 	Door    string // where it was tried, such as http or ag2
 	Name    string // the claimed name, if any
-	// Untold is how many of the same address came before it without a record.
+	// Untold is how many failures of the same address came before it without a record.
 	Untold int
 }
 
@@ -40,12 +40,12 @@ type failureWindow struct {
 	untold int
 }
 
-// NewFailures makes one that calls tell for each failure to report.
+// NewFailures returns Failures that call tell for each failure to report.
 func NewFailures(tell func(Failure)) *Failures {
 	return &Failures{tell: tell, now: time.Now, by: map[string]*failureWindow{}}
 }
 
-// Note takes a failed authentication of a remote address.
+// Note records a failed authentication of a remote address.
 func (f *Failures) Note(remote, door, name string) {
 	address := networkOf(remote)
 	if untold, worth := f.count(address); worth {
@@ -53,7 +53,7 @@ func (f *Failures) Note(remote, door, name string) {
 	}
 }
 
-// Wait is how long an address that failed too often has to wait; 0 is not at all.
+// Wait returns how long an address that failed too often has to wait; 0 is not at all.
 func (f *Failures) Wait(remote string) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +103,7 @@ func (f *Failures) forget(now time.Time) {
 	maps.DeleteFunc(f.by, func(_ string, w *failureWindow) bool { return now.Sub(w.since) >= time.Minute })
 }
 
-// networkOf is the part of a remote address that its holder cannot choose.
+// networkOf returns the part of a remote address that its holder cannot choose.
 func networkOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

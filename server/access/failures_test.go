@@ -43,7 +43,7 @@ func TestFailuresAreToldAndCounted(t *testing.T) {
 	})
 }
 
-// The guard notes tokens that are no key's.
+// The guard notes tokens that belong to no key.
 func TestRefusedTokensAreNoted(t *testing.T) {
 	t.Parallel()
 	var noted []access.Failure

@@ -25,7 +25,8 @@ type Guard struct {
 	// Token takes a token out of u, a copy of the request's URL, on paths that
 	// may have one there; empty is none. May be nil.
 	Token func(r *http.Request, u *url.URL) string
-	// Refused is told of refusals: host, origin, site or token, and why. May be nil.
+	// Refused is called with each refusal: host, origin, site or token, and
+	// why. May be nil.
 	Refused func(r *http.Request, reason string, err error)
 	// Answer answers a refused request; nil answers with problem+json.
 	Answer func(http.ResponseWriter, *http.Request, error)
@@ -146,9 +147,9 @@ func (g *Guard) loopback(r *http.Request) bool {
 	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
-// address is the address that a request comes from. Behind a proxy it is the
-// last one in the header, which the proxy has added: the client chooses those
-// before it.
+// address returns the address that a request comes from. Behind a proxy it is
+// the last one in the header, which the proxy has added: the client chooses
+// those before it.
 func (g *Guard) address(r *http.Request) string {
 	named := r.Header.Values("X-Forwarded-For")
 	if !g.BehindProxy || len(named) == 0 {

@@ -17,7 +17,8 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// ask sends one request through a guard and tells who it was taken for.
+// ask sends one request through a guard and returns the principal that the
+// guard determined.
 func ask(g *access.Guard, r *http.Request) (access.Principal, *httptest.ResponseRecorder) {
 	var who access.Principal
 	answer := httptest.NewRecorder()
@@ -28,8 +29,8 @@ func ask(g *access.Guard, r *http.Request) (access.Principal, *httptest.Response
 	return who, answer
 }
 
-// request makes one with headers in pairs; a name that begins with + is added to
-// those that are there.
+// request makes a request with headers in pairs; a name that begins with + is
+// added to those that are there.
 func request(from, host string, header ...string) *http.Request {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/v1/x", nil)
 	r.RemoteAddr = from

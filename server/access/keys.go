@@ -68,8 +68,8 @@ type Keys struct {
 	agents  map[string]bool   // that a key was ever made for
 	changed []func()
 
-	failures *Failures         // nil: nobody is told
-	count    func(door string) // nil: nobody counts failures
+	failures *Failures         // nil: failures are not reported
+	count    func(door string) // nil: failures are not counted
 	sessions atomic.Pointer[Sessions]
 	lasting  lasting
 }
@@ -296,7 +296,7 @@ func (k *Keys) resolveGiven(token string) (Key, bool) {
 }
 
 // VerifyAgent reports whether the token is one of the named agent's. AG2's
-// api_key scheme asks this.
+// api_key scheme calls it.
 func (k *Keys) VerifyAgent(name, token string) bool {
 	key, ok := k.Resolve(token)
 	return ok && key.Role == Agent && key.Agent == name
@@ -310,7 +310,7 @@ func (k *Keys) HasAgent(name string) bool {
 	return k.agents[name]
 }
 
-// Len is how many keys there are.
+// Len returns how many keys there are.
 func (k *Keys) Len() int {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

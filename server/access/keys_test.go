@@ -64,7 +64,7 @@ func (s *shelf) file(t *testing.T, content string) {
 	}
 }
 
-// everything is all of the store, as text.
+// everything returns all of the store, as text.
 func (s *shelf) everything(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -7,7 +7,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// ErrRevoked is why the context of a request ended whose key was revoked.
+// ErrRevoked is the cause with which the context of a request ends when its key
+// is revoked.
 var ErrRevoked = fault.New(fault.AuthFailed, "the key was revoked while the request was served")
 
 // lasting are the requests in progress, so that those whose key is revoked end

@@ -56,8 +56,8 @@ func (p Principal) Has(role Role) bool {
 	return slices.Contains(covers[p.Role], role)
 }
 
-// Caller is the principal as the hub knows it. An agent's id is added by who can
-// look up its name.
+// Caller returns the principal as the hub knows it. An agent's id is added
+// where its name can be looked up.
 func (p Principal) Caller() *hub.Caller {
 	by := &hub.Caller{Key: p.Key, Anyone: p.Has(Operator)}
 	if p.Session != "" {

@@ -9,7 +9,7 @@ import (
 // ProofHeader is the header in which a page sends its half of a session.
 const ProofHeader = "Parley-Session"
 
-// cookieName is the name of a session's cookie. Cookies do not distinguish
+// cookieName returns the name of a session's cookie. Cookies do not distinguish
 // ports, so hubs on several ports of one machine need names of their own.
 func cookieName(r *http.Request, secure bool) string {
 	prefix, port := "", "80"
@@ -22,7 +22,7 @@ func cookieName(r *http.Request, secure bool) string {
 	return prefix + "parley-session-" + port
 }
 
-// Cookie is a session's cookie; without a value it removes the one there is.
+// Cookie returns a session's cookie; without a value it removes the one there is.
 func Cookie(r *http.Request, value string, lasts time.Duration) *http.Cookie {
 	secure := From(r.Context()).Secure
 	c := &http.Cookie{
@@ -35,9 +35,9 @@ func Cookie(r *http.Request, value string, lasts time.Duration) *http.Cookie {
 	return c
 }
 
-// session is the session of a request. Both halves are needed: a browser sends
-// the cookie to every server of this machine, whatever its port, and a page of
-// another port cannot read the proof.
+// session returns the session of a request. Both halves are needed: a browser
+// sends the cookie to every server of this machine, whatever its port, and a
+// page of another port cannot read the proof.
 func (g *Guard) session(r *http.Request) (Session, Key, bool) {
 	if g.Sessions == nil {
 		return Session{}, Key{}, false

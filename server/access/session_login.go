@@ -46,7 +46,7 @@ func (s *Sessions) signIn(ctx context.Context, address string, prove func() (Key
 	return s.start(ctx, key, address)
 }
 
-// Code makes a code that signs in with a key, and says until when.
+// Code makes a code that signs in with a key, and returns until when it is valid.
 func (s *Sessions) Code(key string) (text string, expires time.Time, err error) {
 	if _, ok := s.keys.byIDOf(key); !ok {
 		return "", time.Time{}, fault.New(fault.Protocol, "a code signs in with the key of the request, and this request has none; send Authorization: Bearer TOKEN")

@@ -33,7 +33,7 @@ func Read(r io.Reader, into any) error {
 	return fault.Wrap(fault.Invalid, err, "%s", explain(err, reflect.TypeOf(into).Elem()))
 }
 
-// ReadOptional is Read that accepts an empty body.
+// ReadOptional is like Read, but accepts an empty body.
 func ReadOptional(r io.Reader, into any) error {
 	ahead := bufio.NewReader(r)
 	if _, err := ahead.Peek(1); errors.Is(err, io.EOF) {

@@ -51,7 +51,7 @@ func (b *bank) set(owner string, l budget.Limits) {
 	}
 }
 
-// delegates tells the hub that one agent delegated to another.
+// delegates reports to the hub that one agent delegated to another.
 func (b *bank) delegates(id, from, to, within string) {
 	b.t.Helper()
 	payload, err := json.Marshal(agent.Delegation{To: to, Within: within})
@@ -63,7 +63,7 @@ func (b *bank) delegates(id, from, to, within string) {
 	}
 }
 
-// spends makes a request of so many tokens, and says whether it was granted.
+// spends makes a request of so many tokens, and returns an error if it was not granted.
 func (b *bank) spends(ctx context.Context, who, taskID string, tokens int64) error {
 	g, err := b.Grant(ctx, budget.Ask{Agent: who, Task: taskID, Charge: runner.Charge{Turn: true, Input: 1, Output: 500}})
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *bank) spent(owner string) runner.Spent {
 	return read.Spent
 }
 
-// refused says that a request came to nothing, because of a code and with words.
+// refused checks that a request was refused with a code, and with words in the text.
 func refused(t *testing.T, err error, code fault.Code, words string) {
 	t.Helper()
 	if fault.CodeOf(err) != code || !strings.Contains(err.Error(), words) {

@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Agent is the name that a runner is found by, as a session keeps it.
+// Agent returns the name by which a runner is found, as a session stores it.
 func (s *Service) Agent(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", fault.New(fault.Invalid, "say whom you talk to: `agent` is the name or id of an agent")
@@ -36,7 +36,7 @@ func (s *Service) Agent(ctx context.Context, name string) (string, error) {
 	return p.Passport.Name, nil
 }
 
-// answer lets the runner of a turn answer it.
+// answer returns the answer of the turn's runner.
 func (s *Service) answer(ctx context.Context, c *claims, turn messages.Turn) (any, error) {
 	live := &liveText{service: s, channel: c.channel, run: turn.RunID}
 	answer, err := s.ask(ctx, c, turn, live)
@@ -177,7 +177,7 @@ func (s *Service) exchange(ctx context.Context, turn messages.Turn, conversation
 	}
 }
 
-// lastText is what an agent is told: it has the rest in its conversation.
+// lastText returns the text for the agent: it has the rest in its conversation.
 func lastText(list []message.Envelope) string {
 	for i := len(list) - 1; i >= 0; i-- {
 		if text, ok := list[i].Text(); ok && list[i].Role == message.RoleUser {
@@ -219,7 +219,7 @@ func (l *liveText) reset(ctx context.Context) {
 	l.size = 0
 }
 
-// forward shows what an agent says while it says it.
+// forward shows an agent's text as it arrives.
 func (l *liveText) forward(ctx context.Context, data []byte) {
 	var d agent.Delta
 	if json.Unmarshal(data, &d) != nil {
@@ -254,7 +254,7 @@ type failures struct {
 	waiting map[string]chan string // by conversation
 }
 
-// of is told why an agent failed in a conversation.
+// of returns a channel that receives why an agent failed in a conversation.
 func (f *failures) of(conversation string) (<-chan string, func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

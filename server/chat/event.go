@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// eventNames are the events that followers of a session are sent; locks are
+// eventNames are the events that are sent to followers of a session; locks are
 // internal.
 var eventNames = map[string]string{
 	adapter.TypeCreated: "created", adapter.TypeAppended: "appended", adapter.TypeReplaced: "replaced", adapter.TypeCompacted: "compacted",
 	adapter.TypeDescribed: "described", adapter.TypeStarted: "started", adapter.TypeEnded: "ended", adapter.TypeDelta: "delta", adapter.TypeReset: "reset",
 }
 
-// EventName is the name of a session's event; false: it is not sent.
+// EventName returns the name of a session's event; false: it is not sent.
 func EventName(ev hub.Event) (string, bool) {
 	name, ok := eventNames[ev.Envelope.Type]
 	return name, ok && !ev.Side
@@ -31,7 +31,7 @@ func Ends(ev hub.Event, run string) bool {
 	return json.Unmarshal(ev.Envelope.Data, &ended) == nil && ended.Run == run
 }
 
-// ChannelOf is the channel of a session; empty if there is none.
+// ChannelOf returns the channel of a session; empty if there is none.
 func (s *Service) ChannelOf(ctx context.Context, session string) (string, error) {
 	return s.store.find(ctx, session)
 }

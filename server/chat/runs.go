@@ -156,7 +156,7 @@ func (c *claims) Settle(ctx context.Context, id, sessionID string, update transc
 	return nil
 }
 
-// end is the record of the run's end, with the answer to its client.
+// end returns the record of the run's end, with the answer to its client.
 func (c *claims) end(id, status string, output *value.Map) (record []byte, answer jsontext.Value, err error) {
 	if answer, err = encodeAnswer(output); err != nil {
 		return nil, nil, err
@@ -274,7 +274,7 @@ func refusal(err error) error {
 	return fault.Wrap(fault.Internal, err, "%s", own.Text)
 }
 
-// assistant is the answer of a turn: the conversation and what was said to it.
+// assistant returns the answer of a turn: the conversation and what was said to it.
 func assistant(turn messages.Turn, text string, metadata *value.Map) (any, error) {
 	e, err := message.Text(message.RoleAssistant, text, metadata)
 	if err != nil {

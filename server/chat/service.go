@@ -64,7 +64,7 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Store is where sessions are kept.
+// Store returns where sessions are kept.
 func (s *Service) Store() *Store { return s.store }
 
 // Close stops the runs. They have no end in the log, so that the next process

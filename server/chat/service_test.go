@@ -89,7 +89,7 @@ func (r *rig) stop() {
 	}
 }
 
-// next is the next text for the agent; invitations are accepted.
+// next returns the next text for the agent; invitations are accepted.
 func (r *rig) next() *envelope.Envelope {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -253,7 +253,7 @@ func TestARunOutlivesTheHub(t *testing.T) {
 	}
 }
 
-// Text that the agent is writing is shown to whoever follows the session.
+// Text that the agent is writing is shown to the followers of the session.
 func TestDeltasAreForwarded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, chat.Config{})

@@ -59,8 +59,8 @@ func (s *Store) Create(ctx context.Context, scope transcript.Scope, owner transc
 	return id, s.create(ctx, id, scope, owner, create)
 }
 
-// CreateFor makes the session of a first run, or finds it: its id follows from
-// the owner and the run's.
+// CreateFor makes the session of a first run, or finds it: its id is derived
+// from the owner and the run's id.
 func (s *Store) CreateFor(ctx context.Context, runID string, scope transcript.Scope, owner transcript.Owner, create transcript.Create) (string, error) {
 	sum := sha256.Sum256([]byte(homeName(scope, owner) + "\x00" + runID))
 	id := uuid([16]byte(sum[:16]))
@@ -120,18 +120,18 @@ func (s *Store) room(ctx context.Context, home, id string) error {
 	}
 }
 
-// homeName is the home of an owner's sessions in a workspace.
+// homeName returns the home of an owner's sessions in a workspace.
 func homeName(scope transcript.Scope, owner transcript.Owner) string {
 	name, _ := json.Marshal([]string{scope.Type, scope.ID, owner.Type, owner.Key}) // texts always encode
 	return string(name)
 }
 
-// record is an envelope of the server's own.
+// record returns an envelope of the server's own.
 func record(writer, eventType string, data []byte, key string) *envelope.Envelope {
 	return &envelope.Envelope{Sender: writer, Type: eventType, Data: data, Ext: adapter.Mark, Key: key, Priority: envelope.Normal}
 }
 
-// find is the channel of a session; "" if there is none.
+// find returns the channel of a session; "" if there is none.
 func (s *Store) find(ctx context.Context, id string) (string, error) {
 	if id == "" || len(id) > 64 {
 		return "", nil
@@ -304,7 +304,7 @@ func decodeMap(raw jsontext.Value) (*value.Map, error) {
 // conflict reports whether another writer was faster.
 func conflict(err error) bool { return fault.CodeOf(err) == fault.Conflict }
 
-// lockTime is the moment until which a lock is valid.
+// lockTime returns the moment until which a lock is valid.
 func (s *Store) lockTime(ttl time.Duration) int64 {
 	return s.hub.Clock().Add(transcript.LockTTL(ttl)).UnixNano()
 }

@@ -63,7 +63,7 @@ func (s *Store) newest(ctx context.Context, scope transcript.Scope, owner transc
 	}
 }
 
-// RecentPending looks at the newest matching session.
+// RecentPending checks only the newest matching session.
 func (s *Store) RecentPending(ctx context.Context, scope transcript.Scope, owner transcript.Owner, query transcript.PendingQuery) (transcript.Session, error) {
 	window, wanted := cmp.Or(query.Window, transcript.DefaultWindow), cmp.Or(query.Context, transcript.DefaultContext)
 	found := transcript.Session{}

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-hub/parley/server/chat"
 )
 
-// opened is a store with what a test looks behind it with.
+// opened is a store with access to what is behind it.
 type opened struct {
 	*chat.Store
 	hub    *hub.Hub
@@ -50,7 +50,7 @@ func openStore(t testing.TB, now func() time.Time, o transcripts.Options, cfg ch
 	return opened{Store: chat.NewStore(cfg), hub: h, writer: p.ID()}
 }
 
-// channelOf is the channel of a session.
+// channelOf returns the channel of a session.
 func (o opened) channelOf(t testing.TB, id string) string {
 	t.Helper()
 	page, err := o.hub.Entries(t.Context(), hub.EntryQuery{Type: transcripts.Type, Kind: transcripts.Dialect, Prefix: transcripts.IndexSession + id})
@@ -76,7 +76,7 @@ func (o opened) rows(t testing.TB, id string) []string {
 	return list
 }
 
-// kinds are the records of a session.
+// kinds returns the records of a session.
 func (o opened) kinds(t testing.TB, id string) []string {
 	t.Helper()
 	list := []string{}

@@ -121,8 +121,8 @@ func (s *Store) post(ctx context.Context, channelID, writer string, list []*enve
 // recordRoom is left in a record for what is not messages.
 const recordRoom = 4 << 10
 
-// changes are the records that turn one transcript into another, each of which
-// fits into an envelope.
+// changes returns the records that turn one transcript into another, each of
+// which fits into an envelope.
 func (s *Store) changes(stored, rows adapter.Rows, first adapter.Change) ([]*envelope.Envelope, error) {
 	common := 0
 	for common < len(stored) && common < len(rows) && bytes.Equal(stored[common], rows[common]) {
@@ -206,7 +206,7 @@ func (s *Store) Acquire(ctx context.Context, id string, ttl time.Duration) (stri
 	return lock.Token, nil
 }
 
-// Release gives a lock up.
+// Release releases a lock.
 func (s *Store) Release(ctx context.Context, id, token string) (bool, error) {
 	channelID, m, state, err := s.open(ctx, id)
 	if err != nil || channelID == "" || token == "" || state.Lock == nil || state.Lock.Token != token {

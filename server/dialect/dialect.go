@@ -16,11 +16,11 @@ import (
 // Dialect is one protocol. Its maker calls Close, after the server has ended;
 // the server calls the rest.
 type Dialect interface {
-	// Name is the dialect's section of the configuration, and its name in
-	// /readyz. No other dialect has it.
+	// Name returns the dialect's section of the configuration, which is its
+	// name in /readyz too. No other dialect has it.
 	Name() string
-	// Mount says which part of the listener the dialect serves. It is called
-	// once.
+	// Mount returns the part of the listener that the dialect serves. It is
+	// called once.
 	Mount() Mount
 	// Start begins the dialect's own work, such as talking to a broker. It is
 	// called once, before anything is served. That work continues after ctx
@@ -35,7 +35,7 @@ type Dialect interface {
 	// Ready returns nil while the dialect can serve, and otherwise says what is
 	// wrong. It returns soon after ctx ends.
 	Ready(ctx context.Context) error
-	// Banner is the dialect's line of the start-up screen. Base is the
+	// Banner returns the dialect's line of the start-up screen. base is the
 	// server's own URL.
 	Banner(base string) Banner
 	// A dialect's metrics have no names of channels or agents in their labels.
@@ -59,7 +59,7 @@ type Route struct {
 	// zero fields, mean limits.body and http.body_timeout.
 	Body func(*http.Request) Body
 	// Token takes a token out of the URL of a request, for clients that cannot
-	// send an Authorization header, so that nobody logs it. Nil takes none.
+	// send an Authorization header, so that it is never logged. Nil takes none.
 	Token func(*url.URL) string
 	// Exact passes on every path below the pattern unchanged. Otherwise one
 	// with // or .. in it is redirected to its clean form, which is another

@@ -1,5 +1,5 @@
-// Package folder makes sure that one process at a time uses a data folder,
-// and tells the others who that is. It never looks into what is stored there.
+// Package folder makes sure that one process at a time uses a data folder, and
+// lets others find out which one that is. It never reads what is stored there.
 package folder
 
 import (
@@ -53,7 +53,7 @@ type Folder struct {
 }
 
 // Hold makes the folder if it is missing and takes it for this process, or
-// returns *HeldError. The system lets go when the process ends, however it
+// returns *HeldError. The system releases it when the process ends, however it
 // ends.
 func Hold(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -78,7 +78,7 @@ func Hold(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// glance is longer than Look holds a lock that nobody else does.
+// glance is longer than Look holds the lock of a folder that no other process holds.
 const glance = 250 * time.Millisecond
 
 // takeFor tries to take the file for a while, because Look holds the lock only
@@ -92,7 +92,7 @@ func takeFor(file *os.File, patience time.Duration) error {
 	}
 }
 
-// Look tells who uses a folder, without taking it; false means nobody.
+// Look returns who uses a folder, without taking it; false means nobody.
 func Look(dir string) (Holder, bool, error) {
 	file, err := os.Open(filepath.Join(dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +112,7 @@ func Look(dir string) (Holder, bool, error) {
 	return Holder{}, false, nil
 }
 
-// note reads who holds the file. It may be caught half written: then nobody
-// is named.
+// note reads who holds the file. If the note is half written, it names nobody.
 func note(file *os.File) Holder {
 	var holder Holder
 	raw, err := io.ReadAll(io.LimitReader(file, maxNote))
@@ -123,7 +122,7 @@ func note(file *os.File) Holder {
 	return holder
 }
 
-// Announce leaves a note for others: this process, and where it serves.
+// Announce writes the note for others: this process, and where it serves.
 func (f *Folder) Announce(url string) error {
 	raw, err := json.Marshal(Holder{PID: os.Getpid(), URL: url})
 	if err != nil {
@@ -138,8 +137,8 @@ func (f *Folder) Announce(url string) error {
 	return nil
 }
 
-// Release lets others have the folder. Its note is emptied, so that nobody is
-// sent to a process that is gone.
+// Release frees the folder. It empties the note, so that no client is sent to a
+// process that has ended.
 func (f *Folder) Release() error {
 	return errors.Join(f.file.Truncate(0), f.file.Close())
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockedByte is far behind the note: Windows also refuses reads of a locked
+// lockedByte is far after the note: Windows also refuses reads of a locked
 // range, and the note must stay readable.
 const lockedByte = 1 << 30
 

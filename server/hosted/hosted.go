@@ -87,7 +87,7 @@ type sink struct {
 	reset func()
 }
 
-// answer lets a definition's model answer a conversation.
+// answer returns the answer of a definition's model to a conversation.
 func (h *Host) answer(ctx context.Context, d Definition, runConfig jsontext.Value, said []agent.Message, to sink) (string, error) {
 	var set settings
 	if err := json.Unmarshal(d.Config, &set); err != nil {
@@ -148,7 +148,7 @@ func (h *Host) answer(ctx context.Context, d Definition, runConfig jsontext.Valu
 	return reply.Text, nil
 }
 
-// with is a definition's options with those of a run, which can only be
+// with returns a definition's options with those of a run, which can only be
 // stricter.
 func (o chatOptions) with(run chatOptions) chatOptions {
 	if run.Temperature != nil {

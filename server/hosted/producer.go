@@ -38,7 +38,7 @@ func (h *Host) Producer(a wire.StoredAgent) hpd.Producer {
 	})
 }
 
-// spoken is the conversation of a branch, as a model gets it.
+// spoken returns the conversation of a branch, as a model gets it.
 func spoken(history []branch.ChatMessage) []agent.Message {
 	var list []agent.Message
 	for i, m := range history {

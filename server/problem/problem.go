@@ -59,7 +59,7 @@ var statuses = map[fault.Code]int{
 	fault.Internal:     http.StatusInternalServerError,
 }
 
-// Status is the HTTP status of a code.
+// Status returns the HTTP status of a code.
 func Status(code fault.Code) int {
 	if status, ok := statuses[code]; ok {
 		return status
@@ -91,7 +91,7 @@ func Of(err error) Problem {
 // Write answers a request with an error.
 func Write(w http.ResponseWriter, err error) { WriteStatus(w, statusOf(err), err) }
 
-// statusOf is the status of an error's code, or of its reason if HTTP has one.
+// statusOf returns the status of an error's code, or of its reason if HTTP has one.
 func statusOf(err error) int {
 	if fault.ReasonOf(err) == fault.RequestExpired {
 		return http.StatusGone

@@ -56,13 +56,13 @@ func (n Node) Stand(listener net.Listener, secure *tls.Config, limits Limits, lo
 // Ended returns a channel that is closed when the server accepts no more connections.
 func (s *Standing) Ended() <-chan struct{} { return s.ended }
 
-// Leave stops accepting and returns when the listener is free for the next server. It
-// cuts nobody off: a request that is under way on an open connection is answered, and
-// the answer ends the connection.
+// Leave stops accepting and returns when the listener is free for the next
+// server. It cuts off no request: one that is under way on an open connection
+// is answered, and the answer ends the connection.
 //
-// http.Server.Shutdown does not promise that: it closes a connection that it believes
-// to be idle though a request has just arrived, and it waits for one that has sent
-// nothing yet.
+// http.Server.Shutdown does not promise that: it closes a connection that it
+// believes to be idle though a request has just arrived, and it waits for one
+// that has sent nothing yet.
 func (s *Standing) Leave() error {
 	s.leaving.Store(true)
 	err := s.bounded.Close()

@@ -57,7 +57,7 @@ func TestTheDoorOutlivesItsServers(t *testing.T) {
 	}
 	stands := nobody.Stand(door.Listener(), nil, someLimits, quiet)
 	<-stands.Ended()
-	if err := stands.Leave(); err != nil { // by whoever closed the door
+	if err := stands.Leave(); err != nil { // Close ended it, which is not an error
 		t.Error(err)
 	}
 }
@@ -78,7 +78,7 @@ func dial(t *testing.T, door *standby.Door) line {
 	return line{conn, bufio.NewReader(conn)}
 }
 
-// ask asks, and reports whether the answer ends the connection.
+// ask sends a request, and reports whether the answer ends the connection.
 func (l line) ask(t *testing.T, path string) (status int, last bool) {
 	t.Helper()
 	if _, err := fmt.Fprintf(l, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path); err != nil {
@@ -95,9 +95,9 @@ func (l line) ask(t *testing.T, path string) (status int, last bool) {
 	return answer.StatusCode, answer.Close
 }
 
-// TestLeavingCutsNobodyOff: who has connected, or has been answered on a connection
-// that stays open, is answered though the node has left the listener; the answer
-// ends the connection. The next server has the listener meanwhile.
+// TestLeavingCutsNobodyOff: a client that has connected, or has been answered on a
+// connection that stays open, is answered though the node has left the listener;
+// the answer ends the connection. The next server has the listener meanwhile.
 func TestLeavingCutsNobodyOff(t *testing.T) {
 	t.Parallel()
 	door := newDoor(t)

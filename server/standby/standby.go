@@ -1,6 +1,6 @@
-// Package standby is what a node of a cluster is to clients while another node
-// serves: it says that it lives, that it is not ready, and who serves and where.
-// It knows no hub, no key and no dialect.
+// Package standby answers the clients of a cluster's node while another node
+// serves: it says that the node is alive but not ready, and which node serves,
+// and where. It knows no hub, no key and no dialect.
 package standby
 
 import (
@@ -79,8 +79,8 @@ func (n Node) healthz(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, map[string]string{"status": "ok", "version": n.Version})
 }
 
-// readyz always answers that the node is not ready, because it should be sent no work.
-// Only callers on this machine are told why a check failed.
+// readyz always answers that the node is not ready, because it should be sent
+// no work. Only callers on this machine see why a check failed.
 func (n Node) readyz(w http.ResponseWriter, r *http.Request) {
 	type result struct {
 		Name   string `json:"name"`

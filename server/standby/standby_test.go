@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/server/standby"
 )
 
-// stand is a node that stands by, and who serves according to it.
+// stand returns a node that stands by, and who serves according to it.
 func stand(t *testing.T) (url string, serving *atomic.Pointer[standby.Serving]) {
 	t.Helper()
 	serving = &atomic.Pointer[standby.Serving]{}
@@ -90,8 +90,8 @@ func TestEveryRequestIsSentElsewhere(t *testing.T) {
 	}
 }
 
-// TestHealthOfANodeThatStandsBy: it lives, is not ready, and tells this machine what
-// is wrong with it.
+// TestHealthOfANodeThatStandsBy: it is alive, is not ready, and shows callers
+// on this machine what is wrong with it.
 func TestHealthOfANodeThatStandsBy(t *testing.T) {
 	t.Parallel()
 	url, _ := stand(t)
@@ -116,7 +116,6 @@ func TestHealthOfANodeThatStandsBy(t *testing.T) {
 	}
 }
 
-// TestWebSocketsAreClosedWithAComeBackCode.
 func TestWebSocketsAreClosedWithAComeBackCode(t *testing.T) {
 	t.Parallel()
 	url, _ := stand(t)

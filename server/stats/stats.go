@@ -24,8 +24,8 @@ type Series struct {
 	Counter bool
 }
 
-// Reading is what was measured at one moment: NaN is not known. Times, if it is
-// not nil, tells the times of fsyncs since an earlier reading.
+// Reading is what was measured at one moment: NaN is not known. Since, if it is
+// not nil, returns the times of fsyncs since an earlier reading.
 type Reading struct {
 	Values []float64 // in the order of the series
 	Since  func(before any) (p50, p99, most float64)
@@ -191,8 +191,8 @@ func (r *Recorder) Read(q Query) (Answer, error) {
 	return a, nil
 }
 
-// ring is the one that answers a query: of the step that is asked for or the next
-// coarser one, or else the finest that reaches back far enough.
+// ring returns the ring that answers a query: that of the requested step or the
+// next coarser one, or else the finest that reaches back far enough.
 func (r *Recorder) ring(q Query) *ring {
 	for i := range r.rings {
 		g := &r.rings[i]
@@ -212,7 +212,7 @@ type Sample struct {
 	Series map[string]*float64 `json:"series"`
 }
 
-// Newest is the last second; false if nothing was recorded yet.
+// Newest returns the last second; false if nothing was recorded yet.
 func (r *Recorder) Newest() (Sample, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,8 +240,8 @@ func (r *Recorder) Names() []string {
 	return names
 }
 
-// Grew is how much a counter grew lately, within at most ten minutes, or since
-// recording began. A nil recorder knows none.
+// Grew returns how much a counter grew lately, within at most ten minutes, or
+// since recording began. A nil recorder knows none.
 func (r *Recorder) Grew(name string, within time.Duration) int64 {
 	if r == nil {
 		return 0

@@ -10,12 +10,12 @@ type Agent struct {
 	IsSubAgent    bool     `json:"isSubAgent"`
 }
 
-// RootAgent is the attribution of a run's own agent.
+// RootAgent returns the attribution of a run's own agent.
 func RootAgent(id, name string) *Agent {
 	return &Agent{AgentName: name, AgentID: id, AgentChain: []string{name}}
 }
 
-// Child is the attribution of an agent that this one runs.
+// Child returns the attribution of an agent that this one runs.
 func (a *Agent) Child(id, name string) *Agent {
 	chain := append(append([]string(nil), a.AgentChain...), name)
 	return &Agent{AgentName: name, AgentID: id, ParentAgentID: new(a.AgentID), AgentChain: chain, Depth: a.Depth + 1, IsSubAgent: true}

@@ -54,8 +54,8 @@ func (h *History) compact(e Event) {
 	h.Compacted = p.At
 }
 
-// replacement is a message that a compaction adds. Without an id it gets one
-// that every reader of the log computes alike.
+// replacement returns a message that a compaction adds. Without an id it gets
+// one that every reader of the log computes alike.
 func replacement(m *ChatMessage, compaction string, index int) *entry {
 	out := &entry{id: m.MessageID, role: m.Role, author: m.AuthorName, created: m.CreatedAt, properties: m.Properties}
 	if out.id == "" {

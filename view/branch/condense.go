@@ -102,7 +102,7 @@ func (c *Condenser) delta(e Event) {
 	c.put(condensing{ShortEvent: ShortEvent{e.Type, e.Time, e.Flow, nil}, message: p.Message, text: []byte(p.Text), protected: p.Protected}, len(p.Text))
 }
 
-// Size is about how many bytes the part has so far.
+// Size returns about how many bytes the part has so far.
 func (c *Condenser) Size() int { return c.size }
 
 // Take returns the part and begins a new one.

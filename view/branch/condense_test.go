@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// anyEvent is an event about one of a few messages and calls.
+// anyEvent returns an event about one of a few messages and calls.
 func anyEvent(t *rapid.T, seq int) branch.Event {
 	id := rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(t, "id")
 	kind := rapid.SampledFrom([]string{

@@ -99,7 +99,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 // Text makes a text content.
 func Text(text string) Content { return Content{Type: TextContent, Text: &text} }
 
-// text is a content's text, or none.
+// text returns a content's text, or none.
 func (c *Content) text() string {
 	if c.Text == nil {
 		return ""

@@ -15,9 +15,9 @@ type Draft struct {
 	Data []byte
 }
 
-// Expand turns a message that was not streamed into its events, all with its
-// id: a user's input, a fork's copy, a replacement of a compaction. Text is
-// written as text events only; as CONTENT_ADDED it would be projected twice.
+// Expand turns a message that was not streamed into its events, all with the
+// message's id: a user's input, a fork's copy, a replacement of a compaction. Text
+// is written as text events only; as CONTENT_ADDED it would be projected twice.
 func Expand(m *ChatMessage) ([]Draft, error) {
 	if m.MessageID == "" {
 		return nil, fault.New(fault.Invalid, "a message needs an id before it is stored")

@@ -44,7 +44,7 @@ var (
 	flowTail = []byte(`"}`)
 )
 
-// Bytes is the form that an envelope holds; nil for an empty Ext.
+// Bytes returns the form that an envelope holds; nil for an empty Ext.
 func (x Ext) Bytes() []byte {
 	b := jsonbuf.Buffer{}
 	b.Open('{')

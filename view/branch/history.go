@@ -208,10 +208,10 @@ func (m *entry) hasText() bool {
 	return slices.ContainsFunc(m.parts, func(p *part) bool { return p.content.Type == TextContent })
 }
 
-// Count is how many messages there are.
+// Count returns how many messages there are.
 func (h *History) Count() int { return len(h.order) }
 
-// Messages are the messages so far, oldest first.
+// Messages returns the messages so far, oldest first.
 func (h *History) Messages() []ChatMessage {
 	all := make([]ChatMessage, len(h.order))
 	for i, m := range h.order {
@@ -220,8 +220,8 @@ func (h *History) Messages() []ChatMessage {
 	return all
 }
 
-// Through are the messages up to and including one, whose index is returned;
-// it returns false if there is no such message.
+// Through returns the messages up to and including one, whose index is
+// returned; it returns false if there is no such message.
 func (h *History) Through(messageID string) (messages []ChatMessage, index int, ok bool) {
 	index = slices.IndexFunc(h.order, func(m *entry) bool { return m.id == messageID })
 	if index < 0 {

@@ -67,7 +67,7 @@ type Result struct {
 	Content Raw     `json:"content"`
 }
 
-// value is the result as a content has it.
+// value returns the result as a content has it.
 func (r *Result) value() Raw {
 	switch {
 	case len(r.JSON) > 0 && r.JSON.Kind() != 'n':
@@ -84,8 +84,8 @@ func (r *Result) value() Raw {
 	return nil
 }
 
-// Display is the text that shows a result: its text, else its value as JSON,
-// else its contents.
+// Display returns the text that shows a result: its text, else its value as
+// JSON, else its contents.
 func (r *Result) Display() string {
 	switch {
 	case r.Text != nil && *r.Text != "":

@@ -73,7 +73,7 @@ func (t *Table) Lookup(name string) (Row, bool) {
 // Custom lists the registered custom types in the order of registration.
 func (t *Table) Custom() []Row { return append([]Row(nil), t.custom...) }
 
-// Built-in types that are also known under another name.
+// aliases are the other names of built-in types.
 var aliases = map[string]string{
 	"BIDIRECTIONAL_EVENT_PROCESSED": RequestEventProcessed,
 	"HISTORY_REDUCTION_CACHE":       CompactionCache,
@@ -84,8 +84,8 @@ const (
 	threadPrefix = "THREAD_"
 )
 
-// Canonical is the name under which a type is in the table: upper case, with
-// the thread surface's names and older ones translated.
+// Canonical returns the name under which a type is in the table: upper case,
+// with the thread surface's names and older ones translated.
 func Canonical(name string) string {
 	name = strings.ToUpper(name)
 	if other, ok := aliases[name]; ok {
@@ -97,7 +97,7 @@ func Canonical(name string) string {
 	return name
 }
 
-// ThreadType is a type's name on the thread surface.
+// ThreadType returns a type's name on the thread surface.
 func ThreadType(name string) string {
 	if renamed[name] {
 		return threadPrefix + strings.TrimPrefix(name, branchPrefix)
@@ -119,7 +119,7 @@ var renamed = func() map[string]bool {
 // logPrefix is the prefix of the type of every envelope of a branch's log.
 const logPrefix = "hpd."
 
-// LogType is the type of the envelope that holds an event.
+// LogType returns the type of the envelope that holds an event.
 func LogType(name string) string {
 	if known, ok := logTypes[name]; ok {
 		return known
@@ -127,7 +127,7 @@ func LogType(name string) string {
 	return logPrefix + name
 }
 
-// logTypes are those of the built-in types, made once.
+// logTypes are the log types of the built-in types, computed once.
 var logTypes = func() map[string]string {
 	found := make(map[string]string, len(rows))
 	for _, row := range rows {
@@ -136,8 +136,8 @@ var logTypes = func() map[string]string {
 	return found
 }()
 
-// WireType is the name of the event that an envelope of this type holds; it
-// returns false if it is not an event of this dialect.
+// WireType returns the name of the event that an envelope of this type holds;
+// it returns false if it is not an event of this dialect.
 func WireType(logType string) (string, bool) {
 	name, ok := strings.CutPrefix(logType, logPrefix)
 	return name, ok && name != ""

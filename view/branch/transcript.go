@@ -335,7 +335,7 @@ func (t *Transcript) retry() {
 	t.call++
 }
 
-// closeOpen ends whatever still runs.
+// closeOpen ends all items that still run.
 func (t *Transcript) closeOpen(state ItemState) {
 	for _, it := range t.Items {
 		if it.State == Running && it.Kind != TaskItem {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Prompt is a request that waits for somebody. It is not part of the
+// Prompt is a request that waits for an answer. It is not part of the
 // transcript.
 type Prompt struct {
 	ID   string
@@ -84,8 +84,8 @@ func (t *Transcript) background(e Event, p *itemPayload) {
 	}
 }
 
-// operation is the id of the operation that a status without one is about: the
-// newest that runs, else the run's.
+// operation returns the id of the operation that a status without one is about:
+// the newest that runs, else the run's.
 func (t *Transcript) operation() string {
 	for _, it := range slices.Backward(t.Items) {
 		if it.Kind == OperationItem && it.State == Running {

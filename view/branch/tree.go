@@ -10,7 +10,7 @@ import (
 )
 
 // Tree is a branch's place among the branches of its session, as
-// BRANCH_TREE_UPDATED tells it.
+// BRANCH_TREE_UPDATED reports it.
 type Tree struct {
 	ForkedFrom           *string  `json:"forkedFrom,omitzero"`
 	ForkedAtMessageID    *string  `json:"forkedAtMessageId,omitzero"`
@@ -24,7 +24,7 @@ type Tree struct {
 	ChildBranches        []string `json:"childBranches"`
 }
 
-// Sum is a checksum of a place.
+// Sum returns a checksum of a place.
 func (t *Tree) Sum() string {
 	data, err := json.Marshal(t, json.Deterministic(true))
 	if err != nil {
@@ -123,8 +123,8 @@ func (p *Place) among(id string, group []string) {
 	}
 }
 
-// ancestors are the sources up to the root. A cycle, which no server writes,
-// ends where it closes.
+// ancestors returns the sources up to the root. A cycle, which no server
+// writes, ends where it closes.
 func ancestors(n *Node, byID map[string]*Node) map[string]string {
 	var chain []string
 	for n != nil && n.Fork.Source != "" && len(chain) <= len(byID) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Agents is the tree of the agents that speak in a stream. Events that name
-// none belong to the root.
+// Agents is the tree of the agents that speak in a stream. Events that name no
+// agent belong to the root.
 type Agents struct {
 	byID map[string]*AgentNode
 }
@@ -138,7 +138,7 @@ func (s *Spans) add(e Event, p *itemPayload) {
 	}
 }
 
-// place is the node that an event belongs to.
+// place returns the node that an event belongs to.
 func (s *Spans) place(e Event, p *itemPayload) SpanKey {
 	if e.Span != "" {
 		return SpanKey{e.Trace, spanNode, e.Span}

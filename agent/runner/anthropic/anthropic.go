@@ -23,7 +23,7 @@ const (
 	// name is what errors call the provider.
 	name = "anthropic"
 	// DefaultMaxTokens bounds a reply where nothing else does: Anthropic's
-	// interface wants a bound.
+	// interface requires a bound.
 	DefaultMaxTokens = 8192
 )
 
@@ -39,7 +39,7 @@ type Provider struct{ service sdk.MessageService }
 
 var _ runner.Provider = (*Provider)(nil)
 
-// New reaches Anthropic's models.
+// New returns a provider of Anthropic's models.
 func New(o Options) (*Provider, error) {
 	if o.Key.Reveal() == "" {
 		return nil, fault.New(fault.AuthFailed, "Anthropic needs a key")
@@ -77,8 +77,8 @@ func (p *Provider) Send(ctx context.Context, r *runner.Request, deltas func(mess
 	return runner.Finished(ctx, name, in.Reply(), failure(err))
 }
 
-// failure reads the SDK's errors. One that came within a stream has the status
-// of the stream, and says by its type what it is.
+// failure reads the SDK's errors. An error within a stream has the status of
+// the stream; its type says what it is.
 func failure(err error) error {
 	var refused *sdk.Error
 	if !errors.As(err, &refused) {

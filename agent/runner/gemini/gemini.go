@@ -36,7 +36,7 @@ type Provider struct{ client *genai.Client }
 
 var _ runner.Provider = (*Provider)(nil)
 
-// New reaches Gemini's models.
+// New returns a provider of Gemini's models.
 func New(ctx context.Context, o Options) (*Provider, error) {
 	if o.Key.Reveal() == "" {
 		return nil, fault.New(fault.AuthFailed, "Gemini needs a key")
@@ -69,7 +69,7 @@ func (p *Provider) Send(ctx context.Context, r *runner.Request, deltas func(mess
 	return runner.Finished(ctx, name, in.Reply(), failure(err))
 }
 
-// requestBody is the projected request as the SDK takes one.
+// requestBody returns the projected request as the SDK takes one.
 func requestBody(r *runner.Request) (map[string]any, error) {
 	projected := r.AddExtra(wire.Contents(r.Messages, r.Options()).Body.Clone())
 	settings := value.MapOrEmpty(projected.At("generationConfig")).Clone()
@@ -92,8 +92,8 @@ func requestBody(r *runner.Request) (map[string]any, error) {
 	return body, decoder.Decode(&body)
 }
 
-// read hands the chunks of a stream to our reader. The body replaces the one
-// that the SDK would write of its own types, which know less.
+// read passes the chunks of a stream to our reader. The body replaces the one
+// that the SDK would write from its own types, which have fewer fields.
 func (p *Provider) read(ctx context.Context, model string, body map[string]any, in provider.Stream, deltas func(message.Envelope)) error {
 	config := &genai.GenerateContentConfig{HTTPOptions: &genai.HTTPOptions{
 		ExtrasRequestProvider: func(map[string]any) map[string]any { return body },

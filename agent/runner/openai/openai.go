@@ -56,7 +56,7 @@ var (
 	_ runner.Provider = (*Chat)(nil)
 )
 
-// NewResponses reaches OpenAI's own models.
+// NewResponses returns a provider of OpenAI's own models.
 func NewResponses(o Options) (*Responses, error) {
 	if o.Key.Reveal() == "" {
 		return nil, fault.New(fault.AuthFailed, "OpenAI needs a key")
@@ -68,7 +68,7 @@ func NewResponses(o Options) (*Responses, error) {
 	return &Responses{responses.NewResponseService(list...)}, nil
 }
 
-// NewChat reaches a server that speaks chat completions. Some need no key.
+// NewChat returns a provider for a server that speaks chat completions. Some need no key.
 func NewChat(o Options) (*Chat, error) {
 	if o.BaseURL == "" {
 		return nil, fault.New(fault.Invalid, "a server that is compatible with OpenAI needs a base URL, such as http://127.0.0.1:8000/v1")

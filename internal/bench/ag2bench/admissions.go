@@ -122,7 +122,7 @@ func (list posters) close() {
 	}
 }
 
-// side is the rate of admissions of all connections together.
+// side measures the rate of admissions of all connections together.
 func (list posters) side(_ context.Context, d time.Duration) (bench.Sample, error) {
 	var mu sync.Mutex
 	var all []time.Duration
@@ -180,7 +180,7 @@ func (r *run) admissions() ([]bench.Figure, error) {
 	return append(figures, more...), err
 }
 
-// answered are posters that write to a server which stores nothing.
+// answered returns posters that write to a server which stores nothing.
 func (r *run) answered() (list posters, err error) {
 	for range r.Connections {
 		p, err := dial(r.ctx, r.echo.URL+answerPath, busyBuffer)

@@ -149,7 +149,7 @@ func (r *run) weight() (figures []bench.Figure, err error) {
 // rest is garbage.
 const looks = 10
 
-// footprint is a hub's heap and stacks.
+// footprint returns a hub's heap and stacks.
 func footprint(ctx context.Context, p *bench.Process) (least float64, err error) {
 	const heap, stacks = "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes"
 	for i := range looks {

@@ -63,8 +63,8 @@ func (p *peer) expect(d time.Duration) {
 	_ = p.conn.SetReadDeadline(time.Now().Add(d + patience)) // a dead connection is noticed when it is read
 }
 
-// sizes of the next frame, as far as it is buffered: of its header, and of its
-// payload.
+// sizes returns the sizes of the next frame's header and payload, as far as it
+// is buffered.
 func sizes(b []byte) (header, payload int) {
 	if len(b) < 2 {
 		return 2, 0

@@ -84,7 +84,8 @@ func Crossing(ctx context.Context, plan bench.Plan) (f bench.Figure, err error) 
 
 const pier = "pier"
 
-// speaker joins a hosted peer to a room, and returns how it says something to everyone.
+// speaker joins a hosted peer to a room, and returns a function that says
+// something to everyone.
 func (s *site) speaker(ctx context.Context, room, peer string) (say func(context.Context) error, err error) {
 	var joined struct {
 		Session string `json:"session_id"`
@@ -97,7 +98,7 @@ func (s *site) speaker(ctx context.Context, room, peer string) (say func(context
 	return func(ctx context.Context) error { return from.post(ctx, s.url+base+"/send", body) }, nil
 }
 
-// until returns how long an operation takes until its effect has arrived.
+// until measures how long an operation takes until its effect has arrived.
 func until(do, arrived func(context.Context) error) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return streams.Timed(d, func() (time.Duration, error) {
@@ -113,7 +114,7 @@ func until(do, arrived func(context.Context) error) bench.Side {
 	}
 }
 
-// slower is the slower of two sides, each measured for half the time.
+// slower returns the slower of two sides, each measured for half the time.
 func slower(a, b bench.Side) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		first, err := a(ctx, d/2)

@@ -113,7 +113,7 @@ func (r *run) posters(s *site) ([]*poster, error) {
 	return list, nil
 }
 
-// body is a request to send; with open, into a thread that does not exist yet.
+// body returns a request to send; with open, into a thread that does not exist yet.
 func (p *poster) body(i int, open bool) []byte {
 	thread := p.thread
 	if open {

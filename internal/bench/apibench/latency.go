@@ -36,7 +36,7 @@ func latency(ctx context.Context, o Options, s *site) (_ bench.Figure, err error
 	}.Run(ctx, o.Plan)
 }
 
-// body is a post over HTTP.
+// body returns a post over HTTP.
 func (s *site) body() []byte {
 	return fmt.Appendf(nil, `{"sender":%q,"event_type":"ag2.msg.text","event_data":%s}`, s.alice, text)
 }
@@ -58,7 +58,7 @@ func (s *site) reach(ctx context.Context, d time.Duration, arrived <-chan time.T
 	})
 }
 
-// arrivals tells when each event of a stream arrives.
+// arrivals reports when each event of a stream arrives.
 func arrivals(ctx context.Context, url string) (<-chan time.Time, error) {
 	body, err := streams.Open(ctx, url)
 	if err != nil {

@@ -50,13 +50,13 @@ func (s *site) follower(from func(context.Context) (url string, err error)) benc
 	}
 }
 
-// wide is the stream of everything that a member sees, from now on.
+// wide returns the stream of everything that a member sees, from now on.
 func (s *site) wide(ctx context.Context) (string, error) {
 	now, err := s.hub.Now(ctx)
 	return fmt.Sprintf("%s/v1/events?after=%s&as=%s", s.http.URL, now, s.alice), err
 }
 
-// unfiltered is the stream of the channel from now on.
+// unfiltered returns the stream of the channel from now on.
 func (s *site) unfiltered(ctx context.Context) (string, error) {
 	head, err := s.hub.Position(ctx, s.channel)
 	return fmt.Sprintf("%s/v1/channels/%s/events?after=%s", s.http.URL, s.channel, head), err

@@ -44,7 +44,7 @@ func watched(ctx context.Context, o Options, s *site) (bench.Figure, error) {
 	}.Run(ctx, o.Plan)
 }
 
-// topics are what a list of channels watches.
+// topics returns what a list of channels watches.
 func (s *site) topics(ctx context.Context) (url.Values, error) {
 	ids := []string{s.channel}
 	zero := identity.SecondsTTL(0)

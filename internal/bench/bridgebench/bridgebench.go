@@ -72,7 +72,7 @@ const (
 // epoch is when the channels begin.
 var epoch = time.Date(2026, 3, 9, 10, 15, 42, 0, time.UTC)
 
-// between is a channel of two participants that a opened.
+// between returns a channel of two participants that a opened.
 func between(a channel.Adapter, knobs string) *channel.Metadata {
 	manifest := a.Manifest()
 	return &channel.Metadata{

@@ -57,7 +57,7 @@ func fanOut(ctx context.Context, o Options, s *site) ([]bench.Figure, error) {
 	return []bench.Figure{f}, err
 }
 
-// frame is a stored event as a reader gets it.
+// frame returns a stored event as a reader gets it.
 func (s *site) frame(ctx context.Context, run *dialect.Run) ([]byte, error) {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()

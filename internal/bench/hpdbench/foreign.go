@@ -53,7 +53,7 @@ func Crossing(ctx context.Context, plan bench.Plan) (f bench.Figure, err error) 
 	}.Run(ctx, plan)
 }
 
-// until returns how long an operation takes until the frame that ends it has arrived.
+// until measures how long an operation takes until the frame that ends it has arrived.
 func until(arrived <-chan arrival, do func(context.Context) error) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return streams.Timed(d, func() (time.Duration, error) {
@@ -75,7 +75,8 @@ func until(arrived <-chan arrival, do func(context.Context) error) bench.Side {
 	}
 }
 
-// talk opens a conversation of two and returns how one of them says something.
+// talk opens a conversation of two and returns a function with which one of
+// them says something.
 func (s *site) talk(ctx context.Context) (post func(context.Context) error, channelID string, err error) {
 	var ids []string
 	for _, name := range []string{"asks", "answers"} {

@@ -183,7 +183,7 @@ func (s *site) several(ctx context.Context, n int) ([]*dialect.Run, error) {
 	return list, nil
 }
 
-// live is where a run's branch is streamed.
+// live returns where a run's branch is streamed.
 func (s *site) live(run *dialect.Run) string {
 	at := run.Scope()
 	return s.http.URL + "/hpd/agents/" + agent + "/sessions/" + at.Session + "/branches/" + at.Branch + "/events/live"

@@ -103,13 +103,13 @@ func store(ctx context.Context, runs []*dialect.Run) (stop func() error) {
 	}
 }
 
-// arrival is when an event came, and as what.
+// arrival is an event's frame, and when it arrived.
 type arrival struct {
 	at    time.Time
 	frame []byte
 }
 
-// arrivals tells when each event of a stream comes to a reader.
+// arrivals reports when each event of a stream reaches a reader.
 func (s *site) arrivals(ctx context.Context, url string) (<-chan arrival, error) {
 	body, err := streams.Open(ctx, url)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *site) arrivals(ctx context.Context, url string) (<-chan arrival, error)
 				if !whole {
 					break
 				}
-				if frame[0] != ':' { // a comment tells only that the stream stands
+				if frame[0] != ':' { // a comment shows only that the stream is open
 					arrived <- arrival{now, append(bytes.Clone(frame), "\n\n"...)}
 				}
 				rest = more

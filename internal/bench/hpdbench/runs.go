@@ -133,7 +133,7 @@ func posts(ctx context.Context, o Options, s *site) (figures []bench.Figure, err
 	return figures, nil
 }
 
-// bodyOf is a call with n deltas.
+// bodyOf returns a call with n deltas.
 func bodyOf(n int) (jsontext.Value, error) {
 	list := jsontext.Value("[")
 	for i := range n {

@@ -217,7 +217,7 @@ func (s *site) listed(ctx context.Context) (ids []string, err error) {
 	}
 }
 
-// queueGraph is a triage that drains a queue of jobs.
+// queueGraph returns a triage that drains a queue of jobs.
 func queueGraph(triage, worker string) []byte {
 	rule := func(when, then string) string {
 		return fmt.Sprintf(`{"when":%s,"then":%s,"priority":0}`, when, then)

@@ -120,7 +120,7 @@ func (r *clusterRun) open(name, who string, manual bool) (*node, error) {
 	return n, err
 }
 
-// leading is a node of a new cluster that leads.
+// leading returns a node of a new cluster that leads.
 func (r *clusterRun) leading() (n *node, name string, err error) {
 	if name, err = r.create(); err != nil {
 		return nil, "", err
@@ -156,7 +156,7 @@ func (b *bare) publish(ctx context.Context, _, _ int) error {
 	return nil
 }
 
-// appends: durable appends against messages as large as the engine's groups.
+// appends compares durable appends with messages as large as the engine's groups.
 func (r *clusterRun) appends() (figures []bench.Figure, err error) {
 	for _, c := range []struct {
 		writers int
@@ -219,7 +219,7 @@ func median(side bench.Side) bench.Side {
 	}
 }
 
-// singly: the same records, each a message, with 64 outstanding.
+// singly measures the same records, each a message, with 64 outstanding.
 func (r *clusterRun) singly() ([]bench.Figure, error) {
 	const writers = 64
 	n, _, err := r.leading()
@@ -253,7 +253,7 @@ func (r *clusterRun) singly() ([]bench.Figure, error) {
 	return []bench.Figure{f}, err
 }
 
-// work is a side that reports the processor time of one append.
+// work returns a side that reports the processor time of one append.
 func work(engine func() uint64, side bench.Side) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		before, cpu := engine(), bench.CPU()
@@ -332,7 +332,7 @@ func reach(ctx context.Context, behind, ahead *node) error {
 	return nil
 }
 
-// building: a copy that is made from the stream, against reading it.
+// building compares a copy that is made from the stream with reading it.
 func (r *clusterRun) building() ([]bench.Figure, error) {
 	n, name, err := r.leading()
 	if err != nil {

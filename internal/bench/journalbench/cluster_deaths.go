@@ -22,7 +22,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// nodeEnvironment tells a process which node to be.
+// nodeEnvironment is the variable that says which node a process is.
 const nodeEnvironment = "PARLEY_BENCH_NODE"
 
 type childNode struct{ URL, Cluster, Dir string }
@@ -66,7 +66,7 @@ func lead(text string) error {
 	return e.Close()
 }
 
-// suspect is how long a leader may be silent, unless an engine is told otherwise.
+// suspect is how long a leader may be silent by default.
 const suspect = 1200 * time.Millisecond
 
 // deaths measures how long nothing is acknowledged after a leader or a server
@@ -247,7 +247,7 @@ func persist(ctx context.Context, log *jetstream.Log, last *uint64, data []byte)
 	}
 }
 
-// together makes one server lead two streams, and tells which.
+// together makes one server lead two streams, and returns which.
 func (r *clusterRun) together(one, other string) (server int, err error) {
 	err = r.asking(func(nc *nats.Conn, js api.JetStream) (bool, error) {
 		a, b := leaderOf(r.ctx, js, one), leaderOf(r.ctx, js, other)

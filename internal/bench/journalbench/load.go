@@ -14,7 +14,7 @@ import (
 // recordLen is the size of the records that all figures use.
 const recordLen = 600
 
-// payloads are records that do not compress, as real ones compress little.
+// payloads returns records that do not compress, as real ones compress little.
 func payloads() [][]byte {
 	source := rand.NewChaCha8([32]byte{1})
 	list := make([][]byte, 64)

@@ -30,7 +30,7 @@ func (r *run) memory() ([]bench.Figure, error) {
 	}, nil
 }
 
-// heap is what is live after a collection.
+// heap returns what is live after a collection.
 func heap() int64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats

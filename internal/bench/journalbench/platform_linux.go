@@ -10,5 +10,5 @@ func preallocate(f *os.File, at, size int64) error { return unix.Fallocate(int(f
 
 func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
-// syncDisk writes down everything of the file system that a folder is on.
+// syncDisk syncs the whole file system that a folder is on.
 func syncDisk(folder *os.File) error { return unix.Syncfs(int(folder.Fd())) }

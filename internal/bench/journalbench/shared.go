@@ -27,7 +27,7 @@ func OpenFloor(path string) (*Floor, error) {
 // Append adds a record and returns when it is durable.
 func (f *Floor) Append(data []byte) error { return f.floor.append(data) }
 
-// Close ends the file, which nobody may be appending to.
+// Close closes the file. No Append may be running.
 func (f *Floor) Close() error { return f.floor.close() }
 
 // Load runs writers for a while and reports appends per second.

@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (bench.Report, error) {
 	return report, nil
 }
 
-// normalize is JSON in, canonical JSON out.
+// normalize returns a function that turns JSON into canonical JSON.
 func normalize() func() error {
 	src := sample.Typical()
 	var dst []byte
@@ -116,8 +116,8 @@ func through(ctx context.Context, o Options) (memory, rate float64, err error) {
 	return memory, float64(o.Bytes) / (1 << 20) / elapsed.Seconds(), nil
 }
 
-// peak is the peak memory of a process so far, in MiB; 0 if it is unknown. What the
-// system reports for a process that has ended would include its parent's.
+// peak returns the peak memory of a process so far, in MiB; 0 if it is unknown.
+// What the system reports for a process that has ended would include its parent's.
 func peak(pid int) float64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

@@ -62,12 +62,12 @@ func stuck(request func(s *siege, by *attacker) string) func(context.Context, *s
 	}
 }
 
-// asks is a request of the hostile agent for a path.
+// asks returns a request of the hostile agent for a path.
 func asks(path func(s *siege) string, header string) func(*siege, *attacker) string {
 	return func(s *siege, _ *attacker) string { return s.get(path(s), s.bearer()+header) }
 }
 
-// posts is a post of the hostile agent to its own channel.
+// posts returns a post of the hostile agent to its own channel.
 func posts(s *siege, body string) string {
 	return fmt.Sprintf("POST /v1/channels/%s/events HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		s.large, s.address, s.bearer(), len(body), body)
@@ -78,7 +78,7 @@ const (
 	noAccess = "HTTP/1.1 401"
 	refused  = "HTTP/1.1 403"
 	// streaming is the answer to a follower. Its bound is that it then waits
-	// for its turn to read and for its share of answers, without being told.
+	// for its turn to read and for its share of answers; no answer says so.
 	streaming = "text/event-stream"
 )
 
@@ -136,7 +136,7 @@ var attacks = []attack{
 	}},
 }
 
-// silent is a request that never ends.
+// silent returns a request that never ends.
 func silent(s *siege, by *attacker) string {
 	halves := []string{
 		"", "GET / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 9\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\nX: ",

@@ -27,7 +27,7 @@ var settings = bounds{
 	agents: 1000, inFlight: 256, cache: 4 << 20, recent: 4 << 20, commits: 2 << 20, lists: 2 << 20, reads: 32 << 20, patience: 500 * time.Millisecond,
 }
 
-// env are the settings as a hub takes them. Fewer clients make fewer lists.
+// env returns the settings as a hub takes them. Fewer clients make fewer lists.
 func (b bounds) env(scale int) []string {
 	return []string{
 		fmt.Sprint("PARLEY_HTTP_MAX_CONNECTIONS=", b.connections), fmt.Sprint("PARLEY_LIMITS_CONNECTIONS_PEER=", b.peer),
@@ -43,9 +43,9 @@ func (b bounds) env(scale int) []string {
 	}
 }
 
-// bound is the largest heap that the settings allow, with its formula. It is
-// doubled because the collector runs when the heap has grown by as much as is
-// in use.
+// bound returns the largest heap that the settings allow, with its formula. It
+// is doubled because the collector runs when the heap has grown by as much as
+// is in use.
 func (b bounds) bound(idle float64) (bytes float64, formula string) {
 	const mib = 1 << 20
 	terms := []struct {

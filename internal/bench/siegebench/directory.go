@@ -52,8 +52,8 @@ func fill(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// judge looks at one message of a server: whether a bound was met, and whether it
-// was broken.
+// judge examines one message of a server: whether a bound was met, and whether
+// it was broken.
 type judge func(message []byte) (met bool, err error)
 
 // directoryIsCut judges the answer to a request for the whole directory: as much as

@@ -215,7 +215,7 @@ func (r *run) terminated(ctx context.Context, out *ended) error {
 	return nil
 }
 
-// expensive is a graph whose transitions never match and each examine much.
+// expensive returns a graph whose transitions never match and each examine much.
 func expensive(speaker string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"graph":{"initial_speaker":%q,"transitions":[`, speaker)

@@ -171,9 +171,9 @@ func (h *honest) close() {
 	h.readers.Wait()
 }
 
-// reached is an error if the victim became unreachable: its pair, the last,
-// then has a fraction of the posts of the one before, which nobody attacks.
-// What fills an inbox stays there until the end.
+// reached returns an error if the victim became unreachable: its pair, the
+// last, then has a fraction of the posts of the one before, which nobody
+// attacks. What fills an inbox stays there until the end.
 func (h *honest) reached() error {
 	posts := map[string]int{}
 	for _, channel := range h.acked {

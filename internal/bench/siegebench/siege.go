@@ -112,8 +112,8 @@ func (s *siege) ends(ctx context.Context, c net.Conn) {
 	s.group.Go(func() { <-ctx.Done(); _ = c.Close() })
 }
 
-// endsUnread is ends for a connection that was not read. It reads the connection at the
-// end, which shows what the hub answered and whether it cut the connection off.
+// endsUnread is like ends, for a connection that was not read. It reads the connection
+// at the end, which shows what the hub answered and whether it cut the connection off.
 func (s *siege) endsUnread(ctx context.Context, by *attacker, c net.Conn) {
 	s.group.Go(func() {
 		defer c.Close() //nolint:errcheck // it may be gone
@@ -177,7 +177,7 @@ func (s *siege) ask(ctx context.Context, by *attacker, request string) {
 	_ = c.Close()
 }
 
-// get is a request with headers, each with its line end.
+// get returns a request with headers, each with its line end.
 func (s *siege) get(path, headers string) string {
 	return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", path, s.address, headers)
 }
@@ -199,7 +199,7 @@ func (s *siege) socket(by *attacker, first string) *socket {
 	return &socket{siege: s, by: by, first: first, known: make(chan struct{})}
 }
 
-// me is the client's id from the hub; until it is known, that of another client.
+// me returns the client's id from the hub; until it is known, that of another client.
 func (k *socket) me() string {
 	if id := k.id.Load(); id != nil {
 		return *id
@@ -272,7 +272,7 @@ func (k *socket) write(message string) {
 	}
 }
 
-// op is a request of AG2's.
+// op returns a request of AG2's.
 func op(name string, params any) string {
 	raw, _ := json.Marshal(params) // of maps and strings
 	return fmt.Sprintf(`{"kind":"request","request_id":"1","op":%q,"params":%s}`, name, raw)

@@ -64,7 +64,7 @@ func (s side) rate() float64 { return float64(s.posts) / s.took.Seconds() }
 // patience is how much longer than planned a siege may take on a busy machine.
 const patience = 5
 
-// Run holds the siege. It takes Seconds, or leastSeconds, of which attacks have
+// Run runs the siege. It takes Seconds, or leastSeconds, of which attacks have
 // half; the hubs that are ended after it take some seconds more.
 func Run(ctx context.Context, o Options) (report bench.Report, err error) {
 	if o.Seconds <= 0 {

@@ -62,7 +62,7 @@ func (c *Crowd) Leave() {
 	c.read.Wait()
 }
 
-// slowest is how many events every follower has read.
+// slowest returns how many events every follower has read.
 func (c *Crowd) slowest() int64 {
 	least := c.counts[0].Load()
 	for i := range c.counts {

@@ -46,7 +46,8 @@ func (e *Echo) Close() error {
 	return e.file.Close()
 }
 
-// Floor is the time that an echo of a body takes and, if it is durable, a sync of it.
+// Floor returns the time that an echo of a body takes and, if it is durable, a
+// sync of it.
 func (e *Echo) Floor(body []byte, durable bool) bench.Side {
 	return func(ctx context.Context, d time.Duration) (bench.Sample, error) {
 		return Timed(d, func() (time.Duration, error) {

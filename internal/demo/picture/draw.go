@@ -20,7 +20,7 @@ var colours = []struct{ begins, fill string }{
 	{"$ ", "#7ee787"}, {"   ***", "#ff7b72"}, {"   …", "#d2a8ff"}, {"14:05", "#e6edf3"}, {"Checked", "#7ee787"}, {"The path", "#79c0ff"},
 }
 
-// Spaces in a row would be drawn as one.
+// escape also replaces spaces: several in a row would be drawn as one.
 var escape = strings.NewReplacer(" ", "\u00a0", "&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // Draw makes a picture of a terminal with a text.

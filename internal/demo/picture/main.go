@@ -46,7 +46,7 @@ var (
 	count = regexp.MustCompile(`the log of [0-9]+ envelopes`)
 )
 
-// Settled is the part of a run that is shown: without the opening of the
+// Settled returns the part of a run that is shown: without the opening of the
 // channel, which is in another order each time, and without the drawing for
 // other programs.
 func Settled(out string) string {

@@ -262,7 +262,7 @@ func (m *Model) listKey(name string) tea.Cmd {
 	return nil
 }
 
-// Err is why the program should fail: the hub never answered.
+// Err returns why the program should fail: the hub never answered.
 func (m *Model) Err() error {
 	if !m.looked {
 		return m.failed

@@ -66,7 +66,7 @@ func newStage(t *testing.T, channel string) *stage {
 	return s
 }
 
-// inTalk is a stage with a channel open.
+// inTalk returns a stage with a channel open.
 func inTalk(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, "0190aaaa")
@@ -75,7 +75,7 @@ func inTalk(t *testing.T) *stage {
 	return s
 }
 
-// looks has the hub tell how things are.
+// looks sends the model the state of the hub.
 func (s *stage) looks(ch *v1.Channel, waits join.Waiting) {
 	s.Send(join.Looked{Number: s.hub.look, Waiting: &waits, Channel: ch, At: noon})
 }

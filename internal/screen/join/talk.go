@@ -47,7 +47,7 @@ func Open(ctx context.Context, hub *v1.Client, me *v1.Agent, id string) (*Talk, 
 type Outcome struct {
 	Said  bool // the channel will show it
 	Leave bool
-	Notes []string // to be told
+	Notes []string // to be shown
 }
 
 // Do executes a line: a command if it begins with one slash, otherwise a text
@@ -179,7 +179,7 @@ func (t *Talk) patiently(ctx context.Context, ask func() error) error {
 	}
 }
 
-// Turn says whose turn it is; empty: nobody's in particular.
+// Turn returns in words whose turn it is; empty: nobody's in particular.
 func Turn(ch *v1.Channel, me *v1.Agent) string {
 	switch {
 	case ch.Expected == nil || ch.Ended():

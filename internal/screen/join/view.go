@@ -51,7 +51,7 @@ type entry struct {
 	cells   []string
 }
 
-// entries are what waits, and then the channels in which nothing waits.
+// entries returns what waits, and then the channels in which nothing waits.
 func (m *Model) entries() []entry {
 	var list []entry
 	known := map[string]bool{}
@@ -88,7 +88,7 @@ func (m *Model) entries() []entry {
 	return list
 }
 
-// titleOf is a channel's title, or what it is and who takes part.
+// titleOf returns a channel's title, or what it is and who takes part.
 func titleOf(row *v1.Row) string {
 	names := make([]string, len(row.Participants))
 	for i, p := range row.Participants {
@@ -140,7 +140,7 @@ func (m *Model) drawList() []string {
 	return append(lines[:m.height-1], cmp.Or(m.note, screen.Dim("↑↓ select  Enter opens  q leaves")))
 }
 
-// asked are the requests that wait for the person, as lines; those of this
+// asked returns the requests that wait for the person, as lines; those of this
 // channel first.
 func (m *Model) asked() []string {
 	var here, elsewhere []string
@@ -160,11 +160,11 @@ func (m *Model) asked() []string {
 	return list
 }
 
-// room is how many lines of the channel fit, besides the title, the status and
-// the input.
+// room returns how many lines of the channel fit, besides the title, the status
+// and the input.
 func (m *Model) room() int { return max(m.height-3-len(m.asked()), 1) }
 
-// wrapped are the channel's last lines, wrapped at the window's width: at
+// wrapped returns the channel's last lines, wrapped at the window's width: at
 // least that many of them, if there are.
 func (m *Model) wrapped(atLeast int) []string {
 	var parts [][]string
@@ -195,7 +195,7 @@ func (m *Model) drawTalk() []string {
 	return append(lines, m.status(), m.input.View())
 }
 
-// status is the line above the input: what matters most now.
+// status returns the line above the input: what matters most now.
 func (m *Model) status() string {
 	ch := m.channel
 	switch {

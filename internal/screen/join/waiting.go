@@ -24,7 +24,7 @@ type Waiting struct {
 	Invitations []v1.Channel `json:"invitations"`
 }
 
-// WhatWaits asks what waits for an identity.
+// WhatWaits returns what waits for an identity.
 func WhatWaits(ctx context.Context, hub *v1.Client, id string) (*Waiting, error) {
 	turns, err := hub.Turns(ctx, id)
 	if err != nil {
@@ -53,7 +53,7 @@ func WhatWaits(ctx context.Context, hub *v1.Client, id string) (*Waiting, error)
 	return w, nil
 }
 
-// Lines says in words what waits for the person of that name.
+// Lines returns in words what waits for the person of that name.
 func (l *Waiting) Lines(name string, now time.Time) []string {
 	if len(l.Turns)+len(l.Requests)+len(l.Invitations) == 0 {
 		return []string{fmt.Sprintf("Nothing waits for %s.", name)}
@@ -73,7 +73,7 @@ func (l *Waiting) Lines(name string, now time.Time) []string {
 	return lines
 }
 
-// answerWith is the command that answers a request.
+// answerWith returns the command that answers a request.
 func answerWith(r *v1.Request) string {
 	ids := make([]string, len(r.Choices))
 	for i, c := range r.Choices {
@@ -82,7 +82,7 @@ func answerWith(r *v1.Request) string {
 	return strings.TrimSpace("/answer " + screen.Cell(r.ID) + " " + strings.Join(ids, "|"))
 }
 
-// People are who takes part in a channel, by name.
+// People returns who takes part in a channel, by name.
 func People(ch *v1.Channel) string {
 	names := make([]string, len(ch.Participants))
 	for i, p := range ch.Participants {

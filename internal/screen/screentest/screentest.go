@@ -1,4 +1,4 @@
-// Package screentest looks at the screens of models in tests.
+// Package screentest checks the screens of models in tests.
 package screentest
 
 import (
@@ -30,7 +30,7 @@ func (s *Screen) Type(text string) {
 	}
 }
 
-// Text is the screen without its colours.
+// Text returns the screen without its colours.
 func (s *Screen) Text() string { return ansi.Strip(s.Model.View().Content) }
 
 // Shows checks that each text is on the screen.

@@ -157,7 +157,7 @@ func (m *Model) move(by int) {
 	l.offset = max(l.offset, at-m.page()+1)
 }
 
-// position is where a row is now, or the first if it is gone.
+// position returns where a row is now, or the first if it is gone.
 func position(rows []row, key string) int {
 	return max(slices.IndexFunc(rows, func(r row) bool { return r.key == key }), 0)
 }

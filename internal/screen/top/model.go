@@ -153,7 +153,7 @@ func (m *Model) tailed(msg Lines) tea.Cmd {
 	return m.hub.More()
 }
 
-// Err is why the program should fail: no snapshot was ever taken.
+// Err returns why the program should fail: no snapshot was ever taken.
 func (m *Model) Err() error {
 	if m.shown == nil {
 		return m.failed

@@ -22,7 +22,7 @@ const (
 	tabCount
 )
 
-// row is one of a list: what it shows, and what keys do with it.
+// row is one row of a list: what it shows, and what keys do with it.
 type row struct {
 	key     string
 	cells   []string
@@ -74,7 +74,7 @@ var tabs = [tabCount]struct {
 	}, "Nothing was refused since the hub was started.", refusalRows},
 }
 
-// rows are those of the tab that the filter leaves.
+// rows returns the rows of the tab that the filter leaves.
 func (m *Model) rows() []row {
 	if m.shown == nil {
 		return nil
@@ -116,8 +116,8 @@ func figure(f *float64) string {
 	return fmt.Sprintf("%.1f", *f)
 }
 
-// shortID is the beginning of a channel's own id, which other commands accept
-// as long as it is unique.
+// shortID returns the beginning of a channel's own id, which other commands
+// accept as long as it is unique.
 func shortID(id string) string {
 	own := id[strings.LastIndexByte(id, '.')+1:]
 	return own[:min(len(own), 12)]

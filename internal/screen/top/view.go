@@ -18,7 +18,7 @@ const (
 	footLines = 1
 )
 
-// page is how many rows fit.
+// page returns how many rows fit.
 func (m *Model) page() int { return max(m.height-headLines-1-footLines, 1) }
 
 // View draws the screen.
@@ -36,7 +36,7 @@ func (m *Model) View() tea.View {
 
 func (m *Model) roomy() bool { return m.width >= screen.Width && m.height >= screen.Height }
 
-// draw is the screen's lines, each cut at its width.
+// draw returns the screen's lines, each cut at its width.
 func (m *Model) draw() []string {
 	if !m.roomy() {
 		return []string{
@@ -133,7 +133,7 @@ func (m *Model) tabLine() string {
 	return b.String() + "  by " + tabs[m.tab].sorts[m.lists[m.tab].sort]
 }
 
-// drawList is the titles and the rows that fit.
+// drawList returns the titles and the rows that fit.
 func (m *Model) drawList() []string {
 	rows := m.rows()
 	if len(rows) == 0 {
@@ -173,7 +173,7 @@ func tableOf(width, tab int, rows []row) []string {
 	return screen.Table(width, tabs[tab].columns, cells)
 }
 
-// drawTail is the newest lines of the channel that is followed.
+// drawTail returns the newest lines of the channel that is followed.
 func (m *Model) drawTail() []string {
 	room := m.height - headLines - footLines
 	lines := []string{screen.Reverse(" channel " + screen.Cell(m.tail.title) + " ")}

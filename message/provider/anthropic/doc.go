@@ -6,5 +6,5 @@
 // and are returned verbatim.
 package anthropic
 
-// Vendor is the key of Anthropic's own in metadata.
+// Vendor is the metadata key of Anthropic's own fields.
 const Vendor = "anthropic"

@@ -52,7 +52,7 @@ func TestSystemMessagesMove(t *testing.T) {
 	}
 }
 
-// What was not counted is not told as nothing.
+// Usage that was not counted is not reported as zero.
 func TestStreamedUsage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

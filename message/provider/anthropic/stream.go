@@ -28,7 +28,7 @@ type streamBlock struct {
 	citations []any
 }
 
-// NewStream begins.
+// NewStream returns an empty stream.
 func NewStream(o provider.ReadOptions) *Stream {
 	return &Stream{options: o, budget: provider.NewBudget(o), message: value.New(), blocks: map[int64]*streamBlock{}}
 }
@@ -68,7 +68,7 @@ func (s *Stream) start(at int64, block *value.Map) []message.Envelope {
 	return b.say(at, plan.Str(block, b.field()))
 }
 
-// field is the field that holds a block's text.
+// field returns the field that holds a block's text.
 func (b *streamBlock) field() string {
 	if plan.Str(b.raw, "type") == "thinking" {
 		return "thinking"
@@ -126,7 +126,7 @@ func (s *Stream) end(delta, usage *value.Map) {
 	}
 }
 
-// Reply is the reply so far.
+// Reply returns the reply so far.
 func (s *Stream) Reply() provider.Reply {
 	content := []any{}
 	for _, at := range slices.Sorted(maps.Keys(s.blocks)) {
@@ -139,7 +139,7 @@ func (s *Stream) Reply() provider.Reply {
 	return reply(body, s.options)
 }
 
-// whole is the block so far.
+// whole returns the block so far.
 func (b *streamBlock) whole() *value.Map {
 	block := b.raw.Clone()
 	if b.text.Len() > 0 {

@@ -5,7 +5,7 @@
 // in the messages' metadata under "gemini" and are returned verbatim.
 package gemini
 
-// Vendor is the key of Gemini's own in metadata.
+// Vendor is the metadata key of Gemini's own fields.
 const Vendor = "gemini"
 
 // roleModel is what the interface calls the assistant.

@@ -159,8 +159,8 @@ func readResult(r *plan.Reading, answer, extra *value.Map) {
 	r.Result(plan.Str(answer, "id"), plan.Str(answer, "name"), found.Text, payload, extra)
 }
 
-// readResponse is the value of a response: an error, a wrapped result, or the
-// response itself.
+// readResponse returns the value of a response: an error, a wrapped result, or
+// the response itself.
 func readResponse(response *value.Map) *plan.Result {
 	if !wrapped(response) {
 		return &plan.Result{Text: plan.JSON(response), Value: response}

@@ -43,7 +43,7 @@ func TestStreamedTexts(t *testing.T) {
 	}
 }
 
-// responseOf is the response in a request's last content.
+// responseOf returns the response in a request's last content.
 func responseOf(body *value.Map) string {
 	contents := body.At("contents").([]any)
 	parts := contents[len(contents)-1].(*value.Map).At("parts").([]any)

@@ -25,7 +25,7 @@ type streamPart struct {
 	text *strings.Builder // nil: the part is whole
 }
 
-// NewStream begins.
+// NewStream returns an empty stream.
 func NewStream(o provider.ReadOptions) *Stream {
 	return &Stream{options: o, budget: provider.NewBudget(o), body: value.New()}
 }
@@ -93,7 +93,7 @@ func (s *Stream) add(part *value.Map) []message.Envelope {
 	return []message.Envelope{provider.Delta(kind, len(s.parts)-1, text, "", "")}
 }
 
-// last is the part that further text belongs to: one that is not signed yet.
+// last returns the part that further text belongs to: one that is not signed yet.
 func (s *Stream) last() *streamPart {
 	if len(s.parts) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func (s *Stream) last() *streamPart {
 	return last
 }
 
-// Reply is the reply so far.
+// Reply returns the reply so far.
 func (s *Stream) Reply() provider.Reply {
 	body := s.body.Clone()
 	if s.begun {

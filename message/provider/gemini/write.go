@@ -148,9 +148,9 @@ func (w *writer) result(e *plan.Entry) *value.Map {
 // written differently.
 const responseKey = "response"
 
-// response is always an object: other values are wrapped, and so is a value
-// that would be read as wrapped. A response that was read is returned
-// unchanged while its value is the same.
+// response returns a response, which is always an object: other values are
+// wrapped, and so is a value that would be read as wrapped. A response that was
+// read is returned unchanged while its value is the same.
 func response(r *plan.Result, kept *value.Map) *value.Map {
 	if kept != nil {
 		if was := readResponse(kept); was.Failed == r.Failed && was.Text == r.Text && (r.Failed || value.Equal(was.Value, r.Value)) {
@@ -175,7 +175,7 @@ func writeResponse(r *plan.Result) *value.Map {
 	return value.New().Set("result", answer)
 }
 
-// objectOf is the object that a text encodes exactly, or nil.
+// objectOf returns the object that a text encodes exactly, or nil.
 func objectOf(text string) *value.Map {
 	v, err := value.Decode([]byte(text))
 	m, _ := v.(*value.Map)
@@ -185,7 +185,7 @@ func objectOf(text string) *value.Map {
 	return m
 }
 
-// wrapped says whether a response holds nothing but a result or an error.
+// wrapped reports whether a response holds nothing but a result or an error.
 func wrapped(m *value.Map) bool {
 	return m.Len() == 1 && (m.Has("result") || m.Has("error"))
 }

@@ -77,7 +77,7 @@ func legalName(name string) bool {
 	return len(name) <= 64
 }
 
-// content is one text as a string, or a list of parts.
+// content returns one text as a string, or a list of parts.
 func (w *chatWriter) content(e *plan.Entry, media bool) (any, bool) {
 	parts := []any{}
 	for _, b := range e.Blocks {
@@ -178,7 +178,7 @@ func chatCallOf(e *plan.Entry) *value.Map {
 // messageKey is the metadata key of a chat message's further fields.
 const messageKey = "message"
 
-// callExtra are the further fields of a call. Texts keep theirs with their
+// callExtra returns the further fields of a call. Texts keep theirs with their
 // block.
 func callExtra(e *plan.Entry) *value.Map {
 	if e.HasText() {
@@ -187,7 +187,7 @@ func callExtra(e *plan.Entry) *value.Map {
 	return plan.Map(e.Own, plan.ExtraKey)
 }
 
-// said is the text and the refusal of an assistant's message.
+// said returns the text and the refusal of an assistant's message.
 func (w *chatWriter) said(e *plan.Entry) *value.Map {
 	said := value.New()
 	var texts, refusals []plan.Block

@@ -128,8 +128,8 @@ func readChatAnswer(r *plan.Reading, m *value.Map) {
 	r.EndTurn()
 }
 
-// chatSaid is the text and the refusal of an assistant's message; either may
-// be given in parts.
+// chatSaid returns the text and the refusal of an assistant's message; either
+// may be given in parts.
 func chatSaid(r *plan.Reading, m *value.Map) (text, refusal string) {
 	var texts, refusals []plan.Block
 	for _, b := range chatParts(m.At("content")) {

@@ -30,7 +30,7 @@ type chatCall struct {
 	arguments strings.Builder
 }
 
-// NewChatStream begins.
+// NewChatStream returns an empty stream.
 func NewChatStream(o provider.ReadOptions) *ChatStream {
 	return &ChatStream{
 		options: o, budget: provider.NewBudget(o), body: value.New(), message: value.New(),
@@ -121,7 +121,7 @@ func (s *ChatStream) call(fragment *value.Map) message.Envelope {
 	return provider.Delta(provider.DeltaToolCall, int(at), arguments, named, plan.Str(fragment, "id"))
 }
 
-// Reply is the reply so far.
+// Reply returns the reply so far.
 func (s *ChatStream) Reply() provider.Reply {
 	body := s.body.Clone()
 	if s.answered {

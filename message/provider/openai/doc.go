@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// The keys of OpenAI's own in metadata.
+// The metadata keys of OpenAI's own fields.
 const (
 	Vendor     = "openai"
 	VendorChat = "openai_chat"

@@ -33,7 +33,7 @@ type streamedPart struct {
 	text    strings.Builder
 }
 
-// NewResponsesStream begins.
+// NewResponsesStream returns an empty stream.
 func NewResponsesStream(o provider.ReadOptions) *ResponsesStream {
 	return &ResponsesStream{options: o, budget: provider.NewBudget(o), items: map[int64]*streamItem{}}
 }
@@ -95,7 +95,7 @@ func (s *ResponsesStream) item(index int64, item *value.Map, done bool) []messag
 	return []message.Envelope{provider.Delta(provider.DeltaToolCall, int(index), "", name, plan.Str(item, "call_id"))}
 }
 
-// part is the part of a message that an event is about.
+// part returns the part of a message that an event is about.
 func (s *ResponsesStream) part(event *value.Map) *streamedPart {
 	i, index := s.at(plan.Count(event, "output_index")), plan.Count(event, "content_index")
 	if i.parts == nil {
@@ -107,7 +107,7 @@ func (s *ResponsesStream) part(event *value.Map) *streamedPart {
 	return i.parts[index]
 }
 
-// Reply is the reply so far.
+// Reply returns the reply so far.
 func (s *ResponsesStream) Reply() provider.Reply {
 	body := s.response.Clone()
 	if s.failure != nil {
@@ -123,7 +123,7 @@ func (s *ResponsesStream) Reply() provider.Reply {
 	return responsesReply(body, s.options)
 }
 
-// whole is the item so far.
+// whole returns the item so far.
 func (i *streamItem) whole() *value.Map {
 	if i.done {
 		return i.item

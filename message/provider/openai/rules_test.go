@@ -91,7 +91,7 @@ func TestResponsesReadsShortMessages(t *testing.T) {
 	}
 }
 
-// A refusal may be told by a part of the content; it stays one.
+// A refusal may be a part of the content; it stays a refusal.
 func TestChatReadsRefusals(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -17,7 +17,7 @@ func (f *fixture) list(t *testing.T, q transcript.Query) []string {
 	return f.titles(t, site, anna, q)
 }
 
-// titles are the agents of the listed sessions, which tests name them by.
+// titles returns the agents of the listed sessions, which tests name them by.
 func (f *fixture) titles(t *testing.T, scope transcript.Scope, owner transcript.Owner, q transcript.Query) []string {
 	t.Helper()
 	sessions, err := f.store.List(f.ctx, scope, owner, q)

@@ -21,12 +21,12 @@ import (
 
 // Harness makes stores and opens them for the suite.
 type Harness struct {
-	// New returns an empty store that asks now for the time.
+	// New returns an empty store that calls now for the time.
 	New func(t testing.TB, now func() time.Time) transcript.Store
 	// Plant replaces a session's messages by rows as they are, as a copy from
 	// elsewhere would.
 	Plant func(t testing.TB, store transcript.Store, id string, rows []string)
-	// Rows returns a session's messages as they lie in the store.
+	// Rows returns a session's messages as the store holds them.
 	Rows func(t testing.TB, store transcript.Store, id string) []string
 }
 
@@ -99,7 +99,7 @@ func (f *fixture) update(t *testing.T, id string, u transcript.Update) {
 	}
 }
 
-// texts are the contents of a session's rows; a bad one is its error.
+// texts returns the contents of a session's rows; a bad one is its error.
 func texts(s transcript.Session) []string {
 	list := []string{}
 	for _, row := range s.Messages {

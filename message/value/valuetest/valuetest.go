@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Decode reads JSON that is right.
+// Decode reads valid JSON.
 func Decode(t testing.TB, text string) any {
 	t.Helper()
 	v, err := value.Decode([]byte(text))
@@ -17,7 +17,7 @@ func Decode(t testing.TB, text string) any {
 	return v
 }
 
-// Write is a value as JSON, or why it cannot be written.
+// Write returns a value as JSON, or why it cannot be written.
 func Write(v any) string {
 	text, err := value.Append(nil, v)
 	if err != nil {

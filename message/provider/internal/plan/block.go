@@ -43,10 +43,10 @@ type Media struct {
 	Detail   string
 }
 
-// Plain says whether the block is a text and nothing else.
+// Plain reports whether the block is a text and nothing else.
 func (b Block) Plain() bool { return b.Kind == Text && b.Extra.Len() == 0 }
 
-// JoinText is the text of blocks as one.
+// JoinText returns the text of blocks as one.
 func JoinText(blocks []Block) string {
 	var texts []string
 	for _, b := range blocks {
@@ -195,7 +195,7 @@ func media(m *value.Map) Media {
 
 func (m Media) empty() bool { return m.URL == "" && m.ID == "" && m.Data == "" }
 
-// Link is the address of the media: its own, or its data as one.
+// Link returns the address of the media: its own, or its data as one.
 func (m Media) Link() string {
 	if m.Data == "" {
 		return m.URL
@@ -203,7 +203,7 @@ func (m Media) Link() string {
 	return "data:" + m.MIME + ";base64," + m.Data
 }
 
-// Held is the data as a data URI, or in base64 if their type is not known.
+// Held returns the data as a data URI, or in base64 if their type is not known.
 func (m Media) Held() string {
 	if m.MIME == "" {
 		return m.Data
@@ -251,7 +251,7 @@ func audioMIME(format string) string {
 	return "audio/" + format
 }
 
-// AudioFormat is the short name of a sound's type.
+// AudioFormat returns the short name of a sound's type.
 func AudioFormat(mime string) string {
 	switch mime {
 	case "audio/mpeg", "audio/mp3":
@@ -263,7 +263,7 @@ func AudioFormat(mime string) string {
 	return format
 }
 
-// Linked is media by address, which may be a data URI.
+// Linked returns media by address, which may be a data URI.
 func Linked(link string) Media {
 	if mime, data, ok := ParseDataURI(link); ok {
 		return Media{MIME: mime, Data: data}
@@ -271,7 +271,7 @@ func Linked(link string) Media {
 	return Media{URL: link}
 }
 
-// Held is media by their data, in base64 or as a data URI.
+// Held returns media by their data, in base64 or as a data URI.
 func Held(data string) Media {
 	if mime, held, ok := ParseDataURI(data); ok {
 		return Media{MIME: mime, Data: held}
@@ -279,5 +279,5 @@ func Held(data string) Media {
 	return Media{Data: data}
 }
 
-// Sound is a sound in base64, by the short name of its format.
+// Sound returns a sound in base64, by the short name of its format.
 func Sound(data, format string) Media { return Media{Data: data, MIME: audioMIME(format)} }

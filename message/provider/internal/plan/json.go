@@ -7,22 +7,22 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// Str is a string member, or "".
+// Str returns a string member, or "".
 func Str(m *value.Map, key string) string { return str(m, key) }
 
-// Map is an object member, or nil.
+// Map returns an object member, or nil.
 func Map(m *value.Map, key string) *value.Map {
 	inner, _ := m.At(key).(*value.Map)
 	return inner
 }
 
-// List is an array member, or nil.
+// List returns an array member, or nil.
 func List(m *value.Map, key string) []any {
 	list, _ := m.At(key).([]any)
 	return list
 }
 
-// Maps are the objects of an array member.
+// Maps returns the objects of an array member.
 func Maps(m *value.Map, key string) []*value.Map {
 	var found []*value.Map
 	for _, item := range List(m, key) {
@@ -33,13 +33,13 @@ func Maps(m *value.Map, key string) []*value.Map {
 	return found
 }
 
-// Count is an integer member, or 0.
+// Count returns an integer member, or 0.
 func Count(m *value.Map, key string) int64 {
 	n, _ := value.Integer(m.At(key))
 	return n
 }
 
-// Rest is a map without the keys that are understood; nil if none remain.
+// Rest returns a map without the keys that are understood; nil if none remain.
 // Nulls are left out.
 func Rest(m *value.Map, known ...string) *value.Map {
 	rest := m.Clone()
@@ -90,8 +90,8 @@ func Reply(data []byte, o provider.ReadOptions, read func(*value.Map, provider.R
 	return read(body, o), nil
 }
 
-// JSON is a value as text. A value that was normalized or read can always be
-// written.
+// JSON returns a value as text. A value that was normalized or read can always
+// be written.
 func JSON(v any) string {
 	text, err := value.Append(nil, v)
 	if err != nil {

@@ -53,7 +53,7 @@ func (p *planner) group(start int, first Entry) (group []Entry, next int) {
 	return group, next
 }
 
-// results are the answers of the calls in list[start:next], in their own order.
+// results returns the answers of the calls in list[start:next], in their own order.
 func (p *planner) results(start, next int) []Entry {
 	var at []int
 	for i := start; i < next; i++ {

@@ -64,7 +64,7 @@ func (p *planner) match(idOf, toolOf func(message.Envelope) string) {
 	}
 }
 
-// anyCallID is the call id, wherever a host keeps it.
+// anyCallID returns the call id, wherever a host keeps it.
 func anyCallID(e message.Envelope) string {
 	if id := e.ToolCallID(); id != "" {
 		return id

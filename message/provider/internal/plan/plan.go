@@ -47,7 +47,7 @@ type Call struct {
 	Text      string // the arguments as they were written, if they are not an object
 }
 
-// Said are the arguments as text.
+// Said returns the arguments as text.
 func (c *Call) Said() string {
 	if c.Text != "" {
 		return c.Text

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/message/provider/openai"
 )
 
-// The plan shows in what providers are told: all of their files hold it.
+// The plan is visible in the requests to providers: all of their files hold it.
 func TestPlansShowInRequests(t *testing.T) {
 	t.Parallel()
 	const cases, root = "../../testdata/cases", "../../"

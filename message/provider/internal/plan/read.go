@@ -26,12 +26,12 @@ type Reading struct {
 	Merges bool
 }
 
-// NewReading begins.
+// NewReading returns a reading without messages.
 func NewReading(vendor string, o provider.ReadOptions) *Reading {
 	return &Reading{vendor: vendor, options: o, turn: o.FirstTurn(), tools: map[string]string{}}
 }
 
-// Next is the index of the message that is made next.
+// Next returns the index of the message that is made next.
 func (r *Reading) Next() int { return len(r.out) }
 
 // Opaque keeps what the provider wants back before the next message.
@@ -55,7 +55,7 @@ func (r *Reading) Keep(key string, v *value.Map) {
 	r.own.Set(key, v)
 }
 
-// EndTurn says that the model's turn is over.
+// EndTurn ends the model's turn.
 func (r *Reading) EndTurn() {
 	r.flush()
 	if r.calls > 0 {
@@ -100,7 +100,7 @@ func (r *Reading) Content(role string, blocks []Block) {
 	r.Add(message.Envelope{Type: message.TypeMultimodalPart, Role: role, Content: r.List(blocks)}, nil)
 }
 
-// List is blocks as content.
+// List returns blocks as content.
 func (r *Reading) List(blocks []Block) []any {
 	list := make([]any, 0, len(blocks))
 	for _, b := range blocks {
@@ -201,7 +201,7 @@ func (r *Reading) Add(e message.Envelope, extra *value.Map) {
 	r.out = append(r.out, e)
 }
 
-// Messages are the messages that were made.
+// Messages returns the messages that were made.
 func (r *Reading) Messages() []message.Envelope {
 	r.flush()
 	if r.out == nil {
@@ -210,7 +210,7 @@ func (r *Reading) Messages() []message.Envelope {
 	return r.out
 }
 
-// Reply is what was made from one answer: texts before calls.
+// Reply returns what was made from one answer: texts before calls.
 func (r *Reading) Reply() []message.Envelope {
 	all := r.Messages()
 	sorted := make([]message.Envelope, 0, len(all))
@@ -228,7 +228,7 @@ func (r *Reading) Reply() []message.Envelope {
 	return append(sorted, calls...)
 }
 
-// canonical is the block in the form that every runtime understands.
+// canonical returns the block in the form that every runtime understands.
 func (b Block) canonical() *value.Map {
 	switch b.Kind {
 	case Image:

@@ -55,7 +55,7 @@ func (p *planner) media(s *source) []Block {
 	return blocks
 }
 
-// failure is why a tool failed: the payload's error, else the content.
+// failure sets why a tool failed: the payload's error, else the content.
 func (p *planner) failure(s *source, r *Result, text string) {
 	reason := s.Payload.At("error")
 	if _, isBool := reason.(bool); isBool || blank(reason) {
@@ -83,7 +83,7 @@ func (p *planner) failure(s *source, r *Result, text string) {
 // first counts.
 var resultKeys = []string{"result", "tool_data"}
 
-// answer is the content, or the payload's value if values are sent.
+// answer sets the answer: the content, or the payload's value if values are sent.
 func (p *planner) answer(s *source, r *Result, text string) {
 	for _, key := range resultKeys {
 		v := s.Payload.At(key)
@@ -111,7 +111,7 @@ func (p *planner) answer(s *source, r *Result, text string) {
 	}
 }
 
-// blank says whether a value holds nothing.
+// blank reports whether a value holds nothing.
 func blank(v any) bool { return v == "" || (value.IsContainer(v) && value.Len(v) == 0) }
 
 // says reports whether a text is a value: a string itself, or the value as
@@ -124,7 +124,7 @@ func says(text string, v any) bool {
 	return err == nil && value.Equal(decoded, v)
 }
 
-// resultText is a value as a model reads it: a string unchanged, others as JSON.
+// resultText returns a value as a model reads it: a string unchanged, others as JSON.
 func resultText(v any) string {
 	if s, ok := v.(string); ok {
 		return s

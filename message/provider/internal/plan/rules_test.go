@@ -89,8 +89,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// tool is a call or a result, in JSON, of an id in the metadata, or of one in
-// the payload.
+// tool returns a call or a result, in JSON, of an id in the metadata, or of one
+// in the payload.
 func tool(kind, name, id, inPayload string) string {
 	payload, metadata := value.New().Set("tool_name", name), value.New()
 	metadata.SetText("tool_call_id", id)

@@ -14,7 +14,7 @@ type Turns struct {
 	Key  string                  // of a message's parts
 	Text func(string) *value.Map // a part that is text
 	Out  []any
-	// Notes are told of a message that is added.
+	// Notes gets a note for a message that is added.
 	Notes *provider.Notes
 }
 
