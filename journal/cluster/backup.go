@@ -18,20 +18,21 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// A backup of a cluster travels as tar archives, one after the other: the first has
-// the number of shards, then there is one for each shard, as the disk engine writes
-// it. Unpacked it is the folders that Folder names, and a file with the number,
+// A backup of a cluster is sent as a sequence of tar archives: the first has the
+// number of shards, then there is one for each shard, as the disk engine writes it.
+// Unpacked, it is the folders that Folder names, and a file with the number of shards,
 // which is written last.
 const (
 	backupFile   = "CLUSTER"
 	backupFolder = "backup" // of the checkpoints, while they are sent
 )
 
-// holdTimeout bounds how long the shards wait for each other, to be at one moment.
+// holdTimeout bounds how long the shards wait for each other, so that all checkpoints
+// are of one moment.
 const holdTimeout = 10 * time.Second
 
-// Backup writes a backup of all shards, as they are at one moment, while the node
-// goes on. One is made at a time.
+// Backup writes a backup of all shards at one moment, while the node continues to
+// work. Only one backup may run at a time.
 func (e *Engine) Backup(ctx context.Context, w io.Writer) (err error) {
 	fs, dir := e.opts.Disk.FS, e.backupDir()
 	if err := fs.RemoveAll(dir); err != nil {
@@ -63,16 +64,16 @@ func (e *Engine) Backup(ctx context.Context, w io.Writer) (err error) {
 	return nil
 }
 
-// backupDir is where checkpoints are while they are sent. A process that was killed
-// may have left them.
+// backupDir returns the folder of the checkpoints while they are sent. A killed process
+// may have left some there.
 func (e *Engine) backupDir() string {
 	return e.opts.Disk.FS.PathJoin(e.opts.Dir, "cluster", backupFolder)
 }
 
 func shardsText(n int) []byte { return []byte(strconv.Itoa(n) + "\n") }
 
-// Unpack writes a backup to a folder, which must not exist: that of a cluster, or
-// that of a store alone. It reports which it was.
+// Unpack writes a backup of a cluster, or of a single store, to a folder, which must
+// not exist. It reports whether the backup was of a cluster.
 func Unpack(r io.Reader, dir string, opts disk.Options, progress func(what string, done, total int64)) (ofCluster bool, err error) {
 	stream := bufio.NewReader(r)
 	if head, err := stream.Peek(len(backupFile) + 1); err != nil || !bytes.Equal(head, []byte(backupFile+"\x00")) {
@@ -132,8 +133,8 @@ func writeBackupFile(fs vfs.FS, dir string, number []byte) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// BackupShards is how many shards the backup in a folder has; 0 when it is not the
-// backup of a cluster.
+// BackupShards returns how many shards the backup in a folder has, or 0 if it is not
+// the backup of a cluster.
 func BackupShards(opts disk.Options, dir string) (int, error) {
 	fs := opts.WithDefaults().FS
 	f, err := fs.Open(fs.PathJoin(dir, backupFile))

@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// logOf is a log in a shard of three.
+// logOf returns a log in the given shard.
 func logOf(e *cluster.Engine, shard int) journal.LogName {
 	for i := 0; ; i++ {
 		if log := (journal.PartitionName{Tenant: "acme", Partition: fmt.Sprint("p", i)}).In("log", "history"); e.Shard(log.Of()) == shard {
@@ -38,9 +38,9 @@ func (n *node) count(log journal.LogName) uint64 {
 }
 
 // TestALiveBackup: a node with three shards is backed up while it writes. The
-// backup has all shards at one moment: what was written to one after another was
-// acknowledged is not there without that. A new cluster begins with it, in a new
-// epoch; its nodes have the same, and go on.
+// backup has all shards at one moment: if it has a write to one shard, it also has
+// the earlier acknowledged writes to the others. A new cluster begins with the backup,
+// in a new epoch; its nodes have the same data, and continue.
 func TestALiveBackup(t *testing.T) {
 	t.Parallel()
 	const shards = 3
@@ -117,7 +117,7 @@ func TestALiveBackup(t *testing.T) {
 		t.Error("the new cluster does not go on where the backup ends")
 	}
 
-	// A stream that is cut is never a whole backup.
+	// A stream that is cut is never a complete backup.
 	for _, cut := range []int{0, 600, 2048, archive.Len() / 3, archive.Len() / 2, archive.Len() - 2000} {
 		dir := fmt.Sprint("/cut", cut)
 		_, err := cluster.Unpack(bytes.NewReader(archive.Bytes()[:cut]), dir, opts, nil)
@@ -130,7 +130,7 @@ func TestALiveBackup(t *testing.T) {
 	}
 }
 
-// restoredNode opens a node of a new cluster on what was unpacked.
+// restoredNode opens a node of a new cluster on the unpacked backup.
 func restoredNode(t *testing.T, opts disk.Options, shards int) *node {
 	t.Helper()
 	for n := range shards {
@@ -147,8 +147,8 @@ func restoredNode(t *testing.T, opts disk.Options, shards int) *node {
 }
 
 // TestABackupWithoutQuorum: a shard that waits for its servers has no moment
-// between two groups. The backup ends with its context, leaves nothing, and holds
-// nobody up.
+// between two groups. The backup ends with its context, leaves no files, and blocks
+// no other call.
 func TestABackupWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	g := newGate(dial(t, natsServers{}.create(t, 3, 1)))

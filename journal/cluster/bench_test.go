@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkAppend: durable appends through the engine on three servers, beside a
+// BenchmarkAppend compares durable appends through the engine on three servers with a
 // bare publisher that has one message in flight.
 func BenchmarkAppend(b *testing.B) {
 	data := make([]byte, 256)
@@ -34,7 +34,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkCopy: a copy that is made from the stream, beside reading the stream.
+// BenchmarkCopy compares making a copy from the stream with only reading the stream.
 func BenchmarkCopy(b *testing.B) {
 	const writers, each = 256, 200
 	name := natsServers{}.create(b, 1, 1)
@@ -64,8 +64,8 @@ func BenchmarkCopy(b *testing.B) {
 	})
 }
 
-// appendAll appends batches with several writers at once, each to a log of its own,
-// and waits until they are durable.
+// appendAll appends batches with several concurrent writers, each to its own log, and
+// waits until they are durable.
 func appendAll(b *testing.B, n *node, writers, count int, data []byte) {
 	b.Helper()
 	var wg sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// The calls of journal.Engine go to the copy of their shard.
+// The methods of journal.Engine call the copy of their shard.
 
 // Place implements journal.Engine.
 func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {

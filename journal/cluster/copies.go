@@ -12,15 +12,15 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// A copy that the log cannot complete any more, because it is new, wiped, behind
-// a purge or of an earlier epoch, is replaced by the copy of another node. That
-// one has its place in the log inside, so the tail is then read as always.
+// A copy that the log cannot complete, because the copy is new, wiped, behind a purge
+// or of an earlier epoch, is replaced by the copy of another node. That copy includes
+// its place in the log, so the rest of the log is then read as usual.
 
-// longRead is how many messages a new copy reads from the log rather than take a
-// copy.
+// longRead is the number of messages up to which a new copy reads the log instead of
+// taking the copy of another node.
 const longRead = 4096
 
-// errNew says that there is much to read for a copy that has nothing.
+// errNew is returned when an empty copy would have to read more than longRead messages.
 var errNew = errors.New("the copy is new, and the log is long")
 
 // open opens the folder of the shard's copy.
@@ -48,7 +48,7 @@ func (s *shard) open() error {
 	return nil
 }
 
-// store is the copy. Its calls end with ErrClosed when it is replaced.
+// store returns the copy. Calls of the copy return ErrClosed when it is replaced.
 func (s *shard) store() *disk.Copy { return s.copy.Load() }
 
 // close closes the copy for good.
@@ -63,22 +63,21 @@ func (s *shard) close() error {
 	return nil
 }
 
-// replacing reports whether the copy is closed because another takes its place.
+// replacing reports whether the copy is closed because it is being replaced.
 func (s *shard) replacing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.taking && !s.closed
 }
 
-// needsCopy reports whether trouble ends with the copy of another node.
+// needsCopy reports whether the copy of another node resolves an error.
 func needsCopy(err error) bool {
 	var behind *BehindError
 	var epoch *EpochError
 	return errors.Is(err, errNew) || errors.As(err, &behind) || errors.As(err, &epoch) && epoch.Copy < epoch.Log
 }
 
-// takeCopy replaces the copy by that of the first live node which has a better
-// one.
+// takeCopy replaces the copy by that of the first live node that has a better one.
 func (s *shard) takeCopy(ctx context.Context) error {
 	errs := []error{fmt.Errorf("shard %d: no live node has a copy to take", s.n)}
 	for _, from := range s.givers(ctx) {
@@ -92,8 +91,8 @@ func (s *shard) takeCopy(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// givers are the nodes that may have a better copy. A node that has just begun
-// hears of them soon.
+// givers returns the nodes that may have a better copy. It waits up to Suspect for
+// their beats, because a node that has just started has heard none.
 func (s *shard) givers(ctx context.Context) (found []Node) {
 	for waited := time.Duration(0); ; waited += s.opts.Beat {
 		for _, n := range s.engine.Nodes()[1:] {
@@ -142,7 +141,7 @@ func (s *shard) takeFrom(ctx context.Context, from Node) error {
 	s.mu.Lock()
 	s.taking = true
 	s.mu.Unlock()
-	// A copy of an earlier epoch may have what the new one lacks: it is kept aside.
+	// A copy of an earlier epoch may have data that the new one lacks, so it is kept.
 	keep := own.Epoch != state.Epoch && s.store().Offset() > 0
 	if err := s.store().Close(); err != nil {
 		s.opts.Logger.Warn("the copy that is replaced did not close well", "shard", s.n, "error", err)
@@ -154,7 +153,7 @@ func (s *shard) takeFrom(ctx context.Context, from Node) error {
 }
 
 // WriteCopy writes this node's copy of a shard, with its place in the log, for
-// another node's Fetch. One is written at a time.
+// another node's Fetch. Only one copy of a shard is written at a time.
 func (e *Engine) WriteCopy(ctx context.Context, shard int, w io.Writer) error {
 	c, err := e.at(shard)
 	if err != nil {
@@ -174,9 +173,9 @@ func (e *Engine) WriteCopy(ctx context.Context, shard int, w io.Writer) error {
 	return err
 }
 
-// NewEpoch makes the copies in a node's folder begin one new epoch, above a given
-// one, so that logs can be made anew from them. Nobody may have them open. A
-// folder without copies is refused.
+// NewEpoch begins one new epoch, higher than above, in all copies of a node's folder,
+// so that new logs can be made from them. The copies must not be open. NewEpoch
+// returns an error if the folder has no copies.
 func NewEpoch(opts disk.Options, dir string, shards int, above uint64) (epoch uint64, err error) {
 	fs := opts.WithDefaults().FS
 	epoch = above

@@ -16,11 +16,11 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
 )
 
-// peers give each other their copies.
+// peers are nodes that give each other their copies.
 type peers struct {
 	mu     sync.Mutex
 	nodes  map[string]*node
-	spoil  func([]byte) []byte // what comes of an archive; nil: it
+	spoil  func([]byte) []byte // changes an archive on its way; nil: unchanged
 	given  int
 	refuse bool
 }
@@ -68,7 +68,7 @@ func (p *peers) open(t *testing.T, fs *vfs.MemFS, name string, logs *fakelog.Log
 }
 
 // TestANodeTakesACopy: a new node, and one that is behind a purge, take the copy
-// of another node, then the tail, and can lead.
+// of another node, then read the rest of the log, and can lead.
 func TestANodeTakesACopy(t *testing.T) {
 	t.Parallel()
 	logs, p := fakelog.New(1), &peers{nodes: map[string]*node{}}
@@ -80,7 +80,7 @@ func TestANodeTakesACopy(t *testing.T) {
 	}
 	a.write("4", "5", "6")
 	logs.Purge(0, 6)
-	b = p.open(t, b.fs, "b", logs) // it has up to 4
+	b = p.open(t, b.fs, "b", logs) // it has messages up to 4
 	c := p.open(t, vfs.NewCrashableMem(), "c", logs)
 	a.write("7")
 	all := []string{"1", "2", "3", "4", "5", "6", "7"}
@@ -93,7 +93,7 @@ func TestANodeTakesACopy(t *testing.T) {
 		t.Fatalf("%d copies were given", p.count())
 	}
 	c.take().write("8")
-	// What was taken is durable.
+	// The taken copy is durable.
 	crashed := c.fs.CrashClone(vfs.CrashCloneCfg{})
 	_ = c.Close()
 	c = p.open(t, crashed, "c", logs)
@@ -107,8 +107,8 @@ func TestANodeTakesACopy(t *testing.T) {
 	}
 }
 
-// TestANewNodeOfALongLog: it takes a copy though the log has everything; when
-// nobody gives one it reads the log.
+// TestANewNodeOfALongLog: the node takes a copy although the log has everything; if no
+// node gives one, it reads the log.
 func TestANewNodeOfALongLog(t *testing.T) {
 	t.Parallel()
 	logs, p := fakelog.New(1), &peers{nodes: map[string]*node{}}
@@ -135,7 +135,7 @@ func TestANewNodeOfALongLog(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsNone: what is given is looked at before the own copy goes.
+// TestACopyThatIsNone: a received copy is checked before it replaces the node's own.
 func TestACopyThatIsNone(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func([]byte) []byte{
@@ -167,8 +167,8 @@ func TestACopyThatIsNone(t *testing.T) {
 	}
 }
 
-// TestANewEpoch: logs are made anew from the copies of one node; the others take
-// its copies, and keep what they had.
+// TestANewEpoch: new logs are made from the copies of one node; the other nodes take
+// its copies, and keep their old ones aside.
 func TestANewEpoch(t *testing.T) {
 	t.Parallel()
 	logs, p := fakelog.New(1), &peers{nodes: map[string]*node{}}

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/internal/frame"
 )
 
-// led is a log with a fence and three records, and the node that wrote them.
+// led returns a log with a fence and three records, and the node that wrote them.
 func led(t *testing.T) (*fakelog.Logs, *node) {
 	t.Helper()
 	logs := fakelog.New(1)
@@ -51,7 +51,7 @@ func TestABrokenChain(t *testing.T) {
 	b.has("1")
 }
 
-// TestALogThatWasChanged: the copy of a node is a witness of what the log held.
+// TestALogThatWasChanged: the copy of a node reveals that its log was changed.
 func TestALogThatWasChanged(t *testing.T) {
 	t.Parallel()
 	logs, a := led(t)
@@ -86,8 +86,8 @@ func TestALogThatWentBack(t *testing.T) {
 	a.has("1", "2", "3")
 }
 
-// TestALogThatGoesBackUnderItsLeader: what the leader publishes then is answered,
-// and never as done.
+// TestALogThatGoesBackUnderItsLeader: what the leader publishes afterwards gets a
+// result, and never success.
 func TestALogThatGoesBackUnderItsLeader(t *testing.T) {
 	t.Parallel()
 	logs, a := led(t)
@@ -111,7 +111,7 @@ func TestALogMadeAnewUnderItsLeader(t *testing.T) {
 	t.Parallel()
 	logs, a := led(t)
 	logs.Replace(0)
-	logs.Put(0, []byte("x")) // whatever: the leader's slot is taken
+	logs.Put(0, []byte("x")) // any message: it takes the leader's slot
 	if o := a.outcome(a.order("4")); o == journal.Durable {
 		t.Fatal("it is durable, in another log")
 	}
@@ -134,8 +134,8 @@ func TestALogThatBeginsAfterTheCopy(t *testing.T) {
 	_ = fails[*cluster.BehindError](b)
 }
 
-// TestForeignBytes: what no node wrote is skipped by all, and counted; a leader
-// whose slot it took fences anew.
+// TestForeignBytes: all nodes skip and count a message that no node wrote; a leader
+// whose slot it took fences again.
 func TestForeignBytes(t *testing.T) {
 	t.Parallel()
 	logs, a := led(t)
@@ -161,7 +161,7 @@ func TestForeignBytes(t *testing.T) {
 	verify(t, logs.Messages(0))
 }
 
-// TestWhatCannotBeApplied: a message of a valid form whose contents are none.
+// TestWhatCannotBeApplied: a message has a valid form and invalid contents.
 func TestWhatCannotBeApplied(t *testing.T) {
 	t.Parallel()
 	hostile := map[string]struct {

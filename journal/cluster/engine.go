@@ -1,8 +1,8 @@
-// Package cluster is the journal engine that survives machines: one replicated
-// log for each shard (package port), and on each node a journal/disk store for
-// each shard as the copy that all reads use. The node whose fence is the last one
-// in a shard's log orders that shard; the others follow. It has no ordering,
-// index or codec of its own: those are the disk engine's.
+// Package cluster is the journal engine that survives the loss of machines: one
+// replicated log for each shard (package port), and on each node a journal/disk
+// store for each shard as the copy that all reads use. The node whose fence is the
+// last one in a shard's log orders that shard; the others follow. Ordering, index
+// and codec are those of the disk engine.
 package cluster
 
 import (
@@ -20,27 +20,27 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// Options for an engine.
+// Options configure an engine.
 type Options struct {
 	Dir    string // the node's data folder; copies are in cluster/ below it
-	Node   string // name of this node, unlike all others
+	Node   string // name of this node, unique in the cluster
 	Log    port.Log
 	Shards int
 	Disk   disk.Options // of the copies
-	// Address is where others reach this node; beats carry it. The engine does not use
-	// it.
+	// Address is where other nodes reach this node. It is sent in beats; the engine does
+	// not use it.
 	Address string
-	Version string // of this node's program; beats carry it
-	// Fetch asks a live node for its copy of a shard, as its WriteCopy writes it.
+	Version string // of this node's program; sent in beats
+	// Fetch requests the copy of a shard, in the form of WriteCopy, from a live node.
 	// Nil: copies are only read from the log.
 	Fetch  func(ctx context.Context, from Node, shard int) (io.ReadCloser, error)
 	Logger *slog.Logger // nil: nothing is logged
 
 	GroupBytes int64         // a batch that makes a group larger waits for the next one; 0: 1 MiB
-	Suspect    time.Duration // a leader that is not heard of for so long is replaced; 0: 1.2 s
-	Beat       time.Duration // how often nodes say that they live; 0: a sixth of Suspect
-	Poll       time.Duration // how often the end of each log is looked for though nothing came; 0: 1 s
-	Patience   time.Duration // how long Close waits for what is being published; 0: 3 s
+	Suspect    time.Duration // a leader without a sign of life for so long is replaced; 0: 1.2 s
+	Beat       time.Duration // how often nodes send a beat; 0: a sixth of Suspect
+	Poll       time.Duration // how often the end of each log is read even if no message arrived; 0: 1 s
+	Patience   time.Duration // how long Close waits for groups that are being published; 0: 3 s
 	Manual     bool          // lead only when Acquire is called
 }
 
@@ -57,8 +57,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	// A copy applies groups as fast as they come: larger tables in memory are worth
-	// their room.
+	// A copy applies groups as fast as they arrive, which justifies larger in-memory
+	// tables.
 	o.Disk.MemTableSize = cmp.Or(o.Disk.MemTableSize, 16<<20)
 	o.Disk = o.Disk.WithDefaults()
 	if o.GroupBytes <= 0 {
@@ -103,7 +103,7 @@ type Engine struct {
 var _ journal.Engine = (*Engine)(nil)
 
 // Open opens the copies of a node and begins to follow. The logs must exist. The
-// engine takes Log over and closes it.
+// engine owns Log and closes it.
 func Open(opts Options) (*Engine, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -132,13 +132,13 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// broken reports that a copy's disk has failed.
+// broken closes e.failed: a copy's disk has failed.
 func (e *Engine) broken() { e.failing.Do(func() { close(e.failed) }) }
 
-// folder of a shard's copy.
+// folder returns the folder of a shard's copy.
 func (e *Engine) folder(n int) string { return Folder(e.opts.Disk, e.opts.Dir, n) }
 
-// Folder is where a node keeps the copy of a shard.
+// Folder returns the folder of a shard's copy in a node's data folder.
 func Folder(opts disk.Options, dir string, n int) string {
 	fs := opts.WithDefaults().FS
 	return fs.PathJoin(fs.PathJoin(dir, "cluster"), fmt.Sprintf("shard-%02d", n))
@@ -150,10 +150,10 @@ func (e *Engine) Shards() int { return len(e.shards) }
 // Shard implements journal.Engine.
 func (e *Engine) Shard(p journal.PartitionName) int { return journal.ShardOf(p, len(e.shards)) }
 
-// of is the copy of a partition's shard.
+// of returns the copy of a partition's shard.
 func (e *Engine) of(p journal.PartitionName) *disk.Copy { return e.shards[e.Shard(p)].store() }
 
-// at is the copy of a shard.
+// at returns the copy of a shard.
 func (e *Engine) at(shard int) (*disk.Copy, error) {
 	if shard < 0 || shard >= len(e.shards) {
 		return nil, fmt.Errorf("shard %d of %d: %w", shard, len(e.shards), journal.ErrInvalid)
@@ -169,8 +169,8 @@ func (e *Engine) Lead(shard int) (mine bool, node string, changed <-chan struct{
 	return e.shards[shard].leader()
 }
 
-// slowPublish is how long a group may be on its way, or the log's servers may be
-// without quorum, before Health tells.
+// slowPublish is how long publishing a group may take, or the log's servers may be
+// without quorum, before Health reports it.
 const slowPublish = 2 * time.Second
 
 // Health implements journal.Engine. A log that does not answer is not a failure: the
@@ -199,7 +199,7 @@ func (e *Engine) Health() journal.Health {
 	return worst
 }
 
-// Failed implements journal.Engine: a copy's disk has failed.
+// Failed implements journal.Engine: the channel is closed when a copy's disk has failed.
 func (e *Engine) Failed() <-chan struct{} { return e.failed }
 
 // Stats implements journal.Engine.
@@ -230,8 +230,8 @@ func (e *Engine) Voids() (n uint64) {
 	return n
 }
 
-// Close implements journal.Engine. What is being published has Patience to end;
-// then it is unknown.
+// Close implements journal.Engine. It waits up to Patience for groups that are being
+// published; after that their outcome is unknown.
 func (e *Engine) Close() error {
 	e.closing.Do(func() { e.closeErr = e.close() })
 	return e.closeErr

@@ -40,10 +40,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// servers are three real ones, each a process, which all tests of the package
+// servers starts three real servers, each a process, which all tests of the package
 // share.
 var servers = sync.OnceValues(func() (urls string, err error) {
-	dir, err := os.MkdirTemp("/dev/shm", "parley-nats") // syncs are made, and cost little
+	dir, err := os.MkdirTemp("/dev/shm", "parley-nats") // syncs work, and cost little
 	if err != nil {
 		dir, err = os.MkdirTemp("", "parley-nats")
 	}
@@ -65,7 +65,7 @@ var servers = sync.OnceValues(func() (urls string, err error) {
 
 var stopServers func()
 
-// clusters counts what was named.
+// clusters counts the clusters, to name them.
 var clusters atomic.Int64
 
 // backend makes new clusters and connects to them.
@@ -123,7 +123,7 @@ func remove(t testing.TB, name string, shards int) {
 	}
 }
 
-// fakeServers is logs in memory.
+// fakeServers is a backend with logs in memory.
 type fakeServers struct{ logs sync.Map }
 
 func (f *fakeServers) create(_ testing.TB, shards int, epoch uint64) string {
@@ -142,7 +142,7 @@ func (f *fakeServers) connect(_ testing.TB, name string) port.Log {
 // patience bounds every wait; only a failure reaches it.
 const patience = 2 * time.Minute
 
-// rig is where the stores of a node are, and which cluster they are of.
+// rig is a node with its stores and its cluster.
 type rig struct {
 	*gate
 	backend backend
@@ -154,7 +154,7 @@ type rig struct {
 	opts    journaltest.Options
 	engine  *cluster.Engine
 	lost    *vfs.MemFS // what a crash left
-	second  bool       // whoever opens the store again is another node
+	second  bool       // Reopen opens another node
 }
 
 // opener opens engines that lead at once, on new clusters.
@@ -198,8 +198,8 @@ func acquire(t testing.TB, e *cluster.Engine) {
 	}
 }
 
-// Crash takes what the node has not synced, and lets nothing through that was on
-// its way.
+// Crash discards what the node has not synced, and blocks the messages that it was
+// publishing.
 func (r *rig) Crash() {
 	r.lost = r.mem.CrashClone(vfs.CrashCloneCfg{})
 	r.die()
@@ -243,7 +243,7 @@ func (r *rig) Reopen(t testing.TB) (journal.Engine, journaltest.Faults) {
 	if r.lost != nil {
 		again.mem = r.lost
 	}
-	if r.second { // with copies of its own, which are empty
+	if r.second { // with its own, empty copies
 		again.node, again.mem = fmt.Sprint("n", clusters.Add(1)), vfs.NewCrashableMem()
 	}
 	return again.open(t)
@@ -254,7 +254,7 @@ func (r *rig) Restore(t testing.TB, dir string) (journal.Engine, journaltest.Fau
 	return r.restored(t, dir).open(t)
 }
 
-// restored is a node whose store was made from a checkpoint, of a new cluster.
+// restored returns a node of a new cluster whose store was made from a checkpoint.
 func (r *rig) restored(t testing.TB, dir string) rig {
 	t.Helper()
 	restored := *r
@@ -273,8 +273,8 @@ func TestExercise(t *testing.T) { journaltest.Exercise(t, opener(natsServers{}, 
 
 func TestExerciseThreeShards(t *testing.T) { journaltest.Exercise(t, opener(natsServers{}, 3)) }
 
-// many is for further suites that make many streams, which takes long: real servers
-// from a scale of 2 on.
+// many returns the backend of further suites that make many streams, which is slow:
+// real servers from a scale of 2 on, logs in memory below.
 func many() backend {
 	if scale.N(1) > 1 {
 		return natsServers{}
@@ -282,8 +282,8 @@ func many() backend {
 	return &fakeServers{}
 }
 
-// TestExerciseTakeover: whoever opens a store again is another node, whose copies
-// are empty. TestRandomTakeover always runs on real servers.
+// TestExerciseTakeover reopens a store as another node, whose copies are empty.
+// TestRandomTakeover always runs on real servers.
 func TestExerciseTakeover(t *testing.T) {
 	journaltest.Exercise(t, takingOver(opener(many(), 1)))
 }

@@ -24,25 +24,26 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/jetstream"
 )
 
-// A node in a process of its own, which can be killed and paused. It is asked over
-// its standard input, one line for each question, and answers in any order.
+// nodeRole is the environment variable that makes this binary a node in its own
+// process, which can be killed and paused. The node reads requests from its standard
+// input, one on each line, and answers in any order.
 
 const nodeRole = "PARLEY_TEST_NODE"
 
 type nodeConfig struct{ URL, Cluster, Dir, Node string }
 
-// deed is an operation, or a question about the copy.
+// deed is an operation, or a request to read the copy.
 type deed struct {
 	On         string // log, claim, value; copy
 	Read, Free bool
 	Who        int
 	Expect     uint64 // sequence or version, as the engine counts
-	Known      uint64 // what that is in the model
+	Known      uint64 // the same in the model
 	ID         uint64 // of a write
-	Millis     int    // until the answer is not awaited any more
+	Millis     int    // how long to wait for the answer
 }
 
-// fate is what became of a deed.
+// fate is the result of a deed.
 type fate struct {
 	How     string // done, refused, none, unknown
 	Number  uint64 // sequence, holder or identifier of the value
@@ -52,7 +53,7 @@ type fate struct {
 	Err     string
 }
 
-// copied is what a copy has of what the clients write, to the byte.
+// copied is the exact contents of a copy, as far as the clients write them.
 type copied struct {
 	Records [][]byte
 	Value   []byte
@@ -66,7 +67,7 @@ type exchange struct {
 	Fate   fate
 }
 
-// nodeIfTold runs a node and ends the process, if its environment says so.
+// nodeIfTold runs a node and ends the process, if nodeRole is set.
 func nodeIfTold() {
 	text := os.Getenv(nodeRole)
 	if text == "" {
@@ -114,7 +115,7 @@ func (c *nodeConfig) serve() error {
 	}
 }
 
-// do does a deed. What had no effect, and no answer that counts, is "none".
+// do does a deed. The result is "none" if it had no effect and no valid answer.
 func do(ctx context.Context, e *cluster.Engine, d deed) (f fate) {
 	none := func(err error) fate { return fate{How: "none", Err: fmt.Sprint(err)} }
 	if d.On == "copy" {
@@ -176,7 +177,7 @@ func do(ctx context.Context, e *cluster.Engine, d deed) (f fate) {
 	return f
 }
 
-// readCopy reads the whole copy, unless it moves on meanwhile.
+// readCopy reads the whole copy. It fails if the copy changes meanwhile.
 func readCopy(ctx context.Context, e *cluster.Engine) (fate, error) {
 	f := fate{How: "done", Seq: e.Status()[0].Seq, Copy: &copied{}}
 	for entry, err := range journal.Records(ctx, e, history, journal.ReadOptions{}) {
@@ -225,7 +226,7 @@ func look(ctx context.Context, e *cluster.Engine, on string) (f fate, err error)
 	return f, err
 }
 
-// child is such a process, as its parent sees it.
+// child is the parent's handle of a node process.
 type child struct {
 	t      *testing.T
 	config nodeConfig
@@ -239,7 +240,7 @@ type child struct {
 	gone    chan struct{} // closed when the process has ended
 }
 
-// begin starts the process, with what it had stored.
+// begin starts the process, with the data that it had stored.
 func (c *child) begin() {
 	c.t.Helper()
 	text, err := json.Marshal(c.config)
@@ -313,7 +314,7 @@ func (c *child) pause() {
 	}
 }
 
-// do asks the node to do something. When it ends before it answers, that is
+// do sends a deed to the node. If the process ends before it answers, the result is
 // unknown.
 func (c *child) do(d deed) fate {
 	d.Millis = 8000
@@ -322,7 +323,7 @@ func (c *child) do(d deed) fate {
 	c.next++
 	n, gone := c.next, c.gone
 	select {
-	case <-gone: // it was never asked
+	case <-gone: // the request was never sent
 		c.mu.Unlock()
 		return fate{How: "none"}
 	default:

@@ -15,8 +15,8 @@ import (
 
 // TestHistoriesUnderFaultsAtOnce: the leader is cut off from all servers while
 // another node is paused or killed, a server is killed or paused, and another
-// server is cut off from the rest, all at the same time; each is seen to have
-// taken effect. Then they end, in any order.
+// server is cut off from the rest, all at the same time. The test checks that each
+// fault has taken effect. Then the faults end, in any order.
 func TestHistoriesUnderFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -32,7 +32,7 @@ func TestHistoriesUnderFaultsAtOnce(t *testing.T) {
 	s.check(h.end())
 }
 
-// everything is one round of faults: a node is paused and a server killed, or the
+// everything runs one round of faults: a node is paused and a server killed, or the
 // other way round.
 func (s *site) everything(pauseNode bool) {
 	s.t.Helper()
@@ -105,7 +105,7 @@ func (s *site) everything(pauseNode bool) {
 	}
 }
 
-// carried counts the connections that ways carry.
+// carried counts the connections through the proxies in ways.
 func (s *site) carried(ways []*natsproc.Proxy) (n int) {
 	for _, p := range ways {
 		n += p.Carries()

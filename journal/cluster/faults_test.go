@@ -25,8 +25,8 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/jetstream"
 )
 
-// site is three servers and nodes, each a process, that are killed, paused and cut
-// off from each other.
+// site is three servers and some nodes, each a process, that are killed, paused and
+// cut off from each other.
 type site struct {
 	t       *testing.T
 	ctx     context.Context
@@ -51,7 +51,7 @@ func processes(t *testing.T, o natsproc.Options) (context.Context, *natsproc.Clu
 	return ctx, c
 }
 
-// newSite starts servers, and nodes with their data in these folders.
+// newSite starts servers, and nodes with their data in the given folders.
 func newSite(t *testing.T, seed uint64, o natsproc.Options, folders ...string) *site {
 	t.Helper()
 	s := &site{t: t, rng: rand.New(rand.NewPCG(seed, 7))}
@@ -84,7 +84,7 @@ func newSite(t *testing.T, seed uint64, o natsproc.Options, folders ...string) *
 	return s
 }
 
-// for a while, of which nothing is expected but that it passes.
+// while waits for a random time between least and most.
 func (s *site) while(least, most time.Duration) {
 	select {
 	case <-time.After(least + time.Duration(s.rng.Int64N(int64(most-least)))):
@@ -107,7 +107,7 @@ func (s *site) progress(after string) {
 	s.t.Logf("%v after %s there are more", time.Since(began).Round(time.Millisecond), after)
 }
 
-// leader is the node that leads, as the others know it.
+// leader returns the node that leads: the first one on which a read succeeds.
 func (s *site) leader() *child {
 	for {
 		for _, n := range s.nodes {
@@ -119,7 +119,7 @@ func (s *site) leader() *child {
 	}
 }
 
-// faults are what can happen. Each ends what it began.
+// faults are the faults of the tests. Each of them also ends what it began.
 var faults = []struct {
 	name string
 	do   func(s *site)
@@ -187,9 +187,9 @@ var faults = []struct {
 	}},
 }
 
-// TestHistoriesUnderFaults: clients write through three nodes that fight for a
+// TestHistoriesUnderFaults: clients write through three nodes that compete for a
 // shard while nodes and servers are killed, paused and cut off. What the clients
-// saw is linearizable; what was acknowledged is there once, at its sequence;
+// saw is linearizable; every acknowledged write is there once, at its sequence;
 // nothing of an old term follows a fence; all copies are the same.
 func TestHistoriesUnderFaults(t *testing.T) {
 	t.Parallel()
@@ -262,7 +262,8 @@ func (s *site) compare(operations []porcupine.Operation) {
 	verify(t, storedIn(t, s.log, state.Last))
 }
 
-// copies are those of all nodes at one and the same message, not before a given one.
+// copies returns the copies of all nodes at the same message, which is not before
+// least.
 func (s *site) copies(least uint64) []fate {
 	s.t.Helper()
 	for {
@@ -293,7 +294,7 @@ func (r *recorder) end() []porcupine.Operation {
 	return r.operations
 }
 
-// clients begin to write and read through all nodes.
+// clients starts clients that write and read through all nodes.
 func (s *site) clients(seed uint64) *recorder {
 	r := &recorder{stop: make(chan struct{})}
 	var ids atomic.Uint64
@@ -378,14 +379,13 @@ var faultModel = porcupine.NondeterministicModel{
 	Equal: func(a, b any) bool { return a == b },
 }
 
-// unmoving does not look for another server.
+// unmoving is a log that does not move to another server.
 type unmoving struct{ *jetstream.Log }
 
 func (unmoving) Elsewhere(int) {}
 
-// TestAServerThatIsCutOff: a node whose server is cut off from the others writes
-// on through another one. Without the rule by which it changes it waits as long as
-// the cut lasts.
+// TestAServerThatIsCutOff: a node whose server is cut off from the others continues
+// to write through another one. Without Elsewhere it waits as long as the cut lasts.
 func TestAServerThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	ctx, servers := processes(t, natsproc.Options{})

@@ -9,30 +9,29 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// verdict is what becomes of a message that is published.
+// verdict is what happens to a published message.
 type verdict int
 
 const (
 	store        verdict = iota
 	refuse               // it is not stored, and refused
-	storeRefused         // it is stored, and refused: a leader answers so of its own proposal
+	storeRefused         // it is stored, and refused: as by a leader because of its own proposal
 	storeUnheard         // it is stored, and the answer is lost
-	lose                 // it is not stored, and nobody answers
+	lose                 // it is not stored, and there is no answer
 )
 
-// faulty is a connection that answers as it is told. Its hooks are set before it is
-// used.
+// faulty is a connection with faults. Its hooks are set before it is used.
 type faulty struct {
 	port.Log
-	most     atomic.Int64                    // bytes of a message; 0: what the servers take
+	most     atomic.Int64                    // maximum bytes of a message; 0: that of the servers
 	onAppend func(data []byte) verdict       // nil: store
 	onRead   func(ctx context.Context) error // nil: none
 	hidden   atomic.Uint64                   // message that reads do not find; 0: none
 	deaf     bool                            // nothing is pushed, and no other node is heard
-	poor     atomic.Bool                     // its servers say that they have no quorum
+	poor     atomic.Bool                     // its servers report that they have no quorum
 }
 
-// eachLog runs a test on a log in memory, and on one of real servers.
+// eachLog runs a test on a log in memory, and on a log of real servers.
 func eachLog(t *testing.T, test func(t *testing.T, connect func() *faulty)) {
 	t.Helper()
 	for kind, b := range map[string]backend{"fake": &fakeServers{}, "servers": natsServers{}} {
@@ -44,7 +43,7 @@ func eachLog(t *testing.T, test func(t *testing.T, connect func() *faulty)) {
 	}
 }
 
-// messages are all messages of a log, the first one at index 0. It closes the
+// messages returns all messages of a log, the first one at index 0. It closes the
 // connection.
 func (f *faulty) messages(t testing.TB) [][]byte {
 	t.Helper()
@@ -117,7 +116,7 @@ func (f *faulty) MaxBytes() int {
 	return f.Log.MaxBytes()
 }
 
-// held makes reads wait until the channel is closed.
+// held returns a hook that makes reads wait until the channel is closed.
 func held(until <-chan struct{}) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {

@@ -13,24 +13,24 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// Why only one process orders a shard, whatever is paused, cut off, delayed or
-// sent twice.
+// This is the proof that only one process orders a shard, whatever is paused, cut
+// off, delayed or sent twice.
 //
 // A slot of the log is written once. A process publishes in term T only after
 // each slot from T to its last one was shown to hold its own message: by an
 // acknowledgement, which a quorum has made durable, or by reading the slot. It
 // publishes each message with the expectation of exactly that last slot.
 //
-// Suppose a message of term T stands at s > T', where T' > T is another fence.
-// Then all slots from T to s-1 hold messages of term T, T' among them: a
-// contradiction. So nothing of an old term follows a new fence. No clock occurs
-// in this.
+// Suppose a message of term T is at slot s > T', where T' > T is another fence.
+// Then all slots from T to s-1 hold messages of term T, slot T' among them: a
+// contradiction. So nothing of an old term follows a new fence. The proof uses no
+// clock.
 //
-// What is not an answer: a time-out, a lost connection, no responders, and also
-// a refusal. A leader without quorum refuses a message because of its own
-// proposal, which may yet become durable. Only the slot tells.
+// A time-out, a lost connection, no responders and a refusal do not decide whether
+// a message was stored. A leader without quorum refuses a message because of its own
+// proposal, which may yet become durable. Only reading the slot decides.
 
-// term is one time in which this process orders a shard. It is used by the
+// term is a period in which this process orders a shard. It is used by the
 // committer of the shard's copy.
 type term struct {
 	log    port.Log
@@ -40,12 +40,12 @@ type term struct {
 	chain  frame.Chain // of the message in it
 }
 
-// errOver ends a term: the next slot holds another's message.
+// errOver ends a term: the next slot holds a message of another process.
 var errOver = errors.New("another process has written to the log: the term is over")
 
-// acquire publishes a fence directly after slot last, whose chain is given. Only
-// an acknowledgement begins a term; after anything else the caller begins again
-// with what is then the last slot.
+// acquire publishes a fence directly after slot last, whose chain is given. Only an
+// acknowledgement begins a term; after any error the caller starts again from the
+// slot that is then the last.
 func acquire(ctx context.Context, log port.Log, shard int, last uint64, chain frame.Chain, f frame.FenceBody) (*term, error) {
 	_, _ = rand.Read(f.Nonce[:])
 	data, chain := frame.Encode(chain, frame.Fence, last+1, f.Encode())
@@ -55,27 +55,27 @@ func acquire(ctx context.Context, log port.Log, shard int, last uint64, chain fr
 	return &term{log: log, shard: shard, number: last + 1, last: last + 1, chain: chain}, nil
 }
 
-// How long put waits between two looks, and after how long in vain it says so to
-// the log, which may be connected to the wrong server.
+// firstLook and slowestLook bound the wait between two tries of put. After elsewhere
+// without success put calls Log.Elsewhere, because the log may be connected to the
+// wrong server.
 const (
 	firstLook   = 10 * time.Millisecond
 	slowestLook = 500 * time.Millisecond
 	elsewhere   = time.Second
 )
 
-// append publishes a message in the slot after the last one. It returns nil when
-// the message is durable there; errOver when another one is, so that this one
-// never will be; errResize when the servers do not take messages of this size any
-// more, and a barrier of this term is there instead; the error of ctx when none of
-// this is known; and any error of check, which looks whether the log still is what
-// it was.
+// append publishes a message in the slot after the last one. It returns nil if the
+// message is durable there; errOver if another process's message is, so that this one
+// never will be; errResize if the servers no longer accept messages of this size and a
+// barrier of this term is there instead; the error of ctx if none of this is known;
+// and any error of check, which checks that the log is still the same.
 func (t *term) append(ctx context.Context, kind frame.Kind, body []byte, check func(context.Context) error) error {
 	data, chain := frame.Encode(t.chain, kind, t.number, body)
 	err := t.put(ctx, []candidate{{data, chain}}, check)
 	if !errors.Is(err, port.ErrTooLarge) {
 		return err
 	}
-	// It may have been stored all the same: what the slot holds decides.
+	// The message may have been stored anyway: the contents of the slot decide.
 	barrier, next := frame.Encode(t.chain, frame.Barrier, t.number, nil)
 	if err := t.put(ctx, []candidate{{data, chain}, {barrier, next}}, check); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (t *term) append(ctx context.Context, kind frame.Kind, body []byte, check f
 	return nil
 }
 
-// errResize says that a message has to be published in smaller ones.
+// errResize is returned when a message has to be split into smaller ones.
 var errResize = errors.New("the servers take smaller messages than before")
 
 // candidate is a message of this term for the next slot.
@@ -119,7 +119,8 @@ func (t *term) put(ctx context.Context, all []candidate, check func(context.Cont
 			told = time.Now()
 			t.log.Elsewhere(t.shard)
 		}
-		// While a log has no leader nobody answers this; the next try is not to wait long.
+		// While a log has no leader, check gets no answer; a short time-out keeps the next
+		// try from waiting long.
 		short, cancel := context.WithTimeout(ctx, slowestLook)
 		err = check(short)
 		cancel()
@@ -135,8 +136,8 @@ func (t *term) put(ctx context.Context, all []candidate, check func(context.Cont
 	}
 }
 
-// slot reads one slot. What is found there is durable; that nothing is found
-// means nothing.
+// slot reads one slot. A message found there is durable; finding none proves
+// nothing.
 func (t *term) slot(ctx context.Context, seq uint64) (data []byte, found bool) {
 	messages, err := t.log.Read(ctx, t.shard, seq)
 	if err != nil || len(messages) == 0 || messages[0].Seq != seq {

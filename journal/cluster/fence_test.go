@@ -14,9 +14,9 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// TestNothingOfAnOldTermFollowsAFence: a message that was on its way when another
-// node took over is not stored behind its fence, and its sender is told so. On
-// real servers: they check what is expected.
+// TestNothingOfAnOldTermFollowsAFence: a message that was being published when
+// another node took over is not stored after the new fence, and its sender gets an
+// error. The test uses real servers, because they check the expected sequence.
 func TestNothingOfAnOldTermFollowsAFence(t *testing.T) {
 	t.Parallel()
 	name := natsServers{}.create(t, 1, 1)
@@ -75,12 +75,13 @@ func storedIn(t testing.TB, log port.Log, last uint64) (all [][]byte) {
 }
 
 // TestARefusalIsNotAnAnswer: a leader without quorum refuses a message because of
-// its own proposal, which becomes durable. So does one whose answer is lost.
+// its own proposal, which becomes durable. A message whose answer is lost may become
+// durable as well.
 func TestARefusalIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
 		client := connect()
-		var odd atomic.Int64 // how many messages are answered so
+		var odd atomic.Int64 // how many messages get the verdict how
 		var how atomic.Int64
 		client.onAppend = func([]byte) verdict {
 			if odd.Add(-1) >= 0 {
@@ -93,7 +94,7 @@ func TestARefusalIsNotAnAnswer(t *testing.T) {
 		for _, v := range []verdict{storeRefused, storeUnheard, refuse, lose} {
 			how.Store(int64(v))
 			for i := range 3 {
-				odd.Store(int64(i)) // none, then as many as there are looks
+				odd.Store(int64(i)) // none, then one, then two tries
 				want = append(want, fmt.Sprint(v, i))
 				a.write(want[len(want)-1])
 			}
@@ -106,8 +107,8 @@ func TestARefusalIsNotAnAnswer(t *testing.T) {
 	})
 }
 
-// TestServesOnlyBehindItsOwnFence: a node that does not have all that was stored
-// does not order.
+// TestServesOnlyBehindItsOwnFence: a node that does not have everything that was
+// stored does not order.
 func TestServesOnlyBehindItsOwnFence(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
@@ -144,8 +145,8 @@ func TestServesOnlyBehindItsOwnFence(t *testing.T) {
 	})
 }
 
-// TestExpectsItsOwnSlot: a node that was not told of another's fence does not
-// write behind it, whatever the end of the log is.
+// TestExpectsItsOwnSlot: a node that does not know of another node's fence does not
+// write after that fence, whatever the end of the log is.
 func TestExpectsItsOwnSlot(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
@@ -167,21 +168,21 @@ func TestExpectsItsOwnSlot(t *testing.T) {
 	})
 }
 
-// TestAHoleIsNotSkipped: a message that nobody gives stops a follower, and it
-// goes on when somebody does.
+// TestAHoleIsNotSkipped: a message that cannot be read stops a follower, which
+// continues when the message can be read.
 func TestAHoleIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
 		a := openNode(t, "a", connect()).take()
 		a.write("1", "2", "3", "4")
 		client := connect()
-		client.hidden.Store(3) // the fence is 1, so it is "2"
+		client.hidden.Store(3) // the fence is message 1, so message 3 is "2"
 		b := openNode(t, "b", client)
 		missing := fails[*cluster.MissingError](b)
 		if missing.Seq != 3 || b.Reached(0) != 2 {
 			t.Fatalf("%v at %d", missing, b.Reached(0))
 		}
-		a.write("5") // it is pushed to the follower
+		a.write("5") // pushed to the follower
 		b.has("1")
 		client.hidden.Store(0)
 		b.reaches(6)
@@ -190,8 +191,8 @@ func TestAHoleIsNotSkipped(t *testing.T) {
 	})
 }
 
-// TestAFenceIsOneOfMany: when the answer to a fence is lost, the node begins
-// again, behind it.
+// TestAFenceIsOneOfMany: if the answer to a fence is lost, the node publishes another
+// fence after it.
 func TestAFenceIsOneOfMany(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
@@ -214,8 +215,8 @@ func TestAFenceIsOneOfMany(t *testing.T) {
 	})
 }
 
-// TestPartsThatAFenceVoids: a group in parts of which some were stored never
-// happened when another node fences.
+// TestPartsThatAFenceVoids: a group of which only some parts were stored is not
+// applied if another node fences.
 func TestPartsThatAFenceVoids(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
@@ -248,7 +249,7 @@ func TestPartsThatAFenceVoids(t *testing.T) {
 		a.reaches(b.Reached(0))
 		a.has("1", "2")
 		verify(t, connect().messages(t))
-		// And one that is whole is there on both.
+		// A group with all its parts is on both nodes.
 		parts.Store(-1000)
 		a.take()
 		whole := strings.Repeat("whole ", 5000)
@@ -259,8 +260,8 @@ func TestPartsThatAFenceVoids(t *testing.T) {
 	})
 }
 
-// TestConfirm: a leader that was replaced does not confirm, and one that leads
-// does so by a message of its term.
+// TestConfirm: Confirm fails on a leader that was replaced, and on one that leads it
+// stores a message of its term.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {

@@ -16,10 +16,9 @@ import (
 	"github.com/parley-hub/parley/journal/cluster"
 )
 
-// TestNodesFightForAShard: three nodes take the lead from each other while
-// writers write through all of them. What was acknowledged is there once, what
-// failed is not there, all copies are the same, and the log is as its invariants
-// say.
+// TestNodesFightForAShard: three nodes take the lead from each other while writers
+// write through all of them. Every acknowledged write is there once, no failed write
+// is there, all copies are the same, and the log keeps its invariants.
 func TestNodesFightForAShard(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -50,7 +49,7 @@ func TestNodesFightForAShard(t *testing.T) {
 				var notMine *journal.NotMineError
 				if errors.As(err, &notMine) {
 					_, _, changed := n.Lead(0)
-					select { // there is no hurry
+					select { // wait for a change of the leader
 					case <-changed:
 					case <-time.After(time.Millisecond):
 					}
@@ -112,8 +111,8 @@ func TestNodesFightForAShard(t *testing.T) {
 	t.Logf("%d acknowledged, %d lost their leader", acked.Load(), lost)
 }
 
-// TestStandbyTakesOver: of three nodes one leads every shard; when it dies,
-// another does, with all that was acknowledged.
+// TestStandbyTakesOver: of three nodes one leads every shard; when it dies, another
+// node leads, with everything that was acknowledged.
 func TestStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	const shards = 2

@@ -12,7 +12,8 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// TestHints: a hint reaches who follows the shard on any node, and is not stored.
+// TestHints: a hint reaches the followers of the shard on every node, and is not
+// stored.
 func TestHints(t *testing.T) {
 	t.Parallel()
 	logs := fakelog.New(1)
@@ -55,8 +56,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestLazyValues: they are read at once by the leader, ride with its next group or
-// go by themselves soon, and then every node has them.
+// TestLazyValues: the leader reads lazy values at once; they are sent with its next
+// group, or soon alone, and then every node has them.
 func TestLazyValues(t *testing.T) {
 	t.Parallel()
 	logs := fakelog.New(1)
@@ -91,8 +92,8 @@ func TestLazyValues(t *testing.T) {
 	}
 }
 
-// TestALargeBatch: a batch of 4 MiB goes through servers with the max_payload that
-// they have unless told otherwise, in parts that all nodes put together.
+// TestALargeBatch: a batch of 4 MiB goes through servers with the default max_payload,
+// in parts that all nodes join.
 func TestALargeBatch(t *testing.T) {
 	t.Parallel()
 	name := natsServers{}.create(t, 1, 1)
@@ -127,7 +128,7 @@ func TestALargeBatch(t *testing.T) {
 	}
 }
 
-// pushed counts what a log pushes to a node.
+// pushed is a log that counts the messages pushed to a node.
 type pushed struct {
 	port.Log
 	messages atomic.Int64
@@ -140,9 +141,9 @@ func (p *pushed) Tail(shard int, push func(port.Message)) (stop func(), err erro
 	})
 }
 
-// TestALeaderIsNotPushedWhatItWrote: who leads does not get its own messages back. It
-// learns of another leader by what that one says, long before its next look at the end
-// of the log, and is pushed messages again.
+// TestALeaderIsNotPushedWhatItWrote: a leader does not receive its own messages. It
+// learns of another leader from that node's beats, long before its next read of the end
+// of the log, and then receives pushed messages again.
 func TestALeaderIsNotPushedWhatItWrote(t *testing.T) {
 	t.Parallel()
 	logs := fakelog.New(1)

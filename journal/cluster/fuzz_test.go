@@ -20,7 +20,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// pebbleOp is one operation of a batch of Pebble's.
+// pebbleOp is one operation of a Pebble batch.
 type pebbleOp struct {
 	kind       byte
 	key, value []byte
@@ -63,7 +63,7 @@ func buildBatch(ops []pebbleOp, lie byte) []byte {
 	return b
 }
 
-// resum makes the checksum of a value right: whoever forges a batch can, too.
+// resum corrects the checksum of a value, as an attacker who forges a batch can.
 func (op *pebbleOp) resum() {
 	at := len(op.value) - 4
 	if at < 0 {
@@ -77,7 +77,7 @@ func (op *pebbleOp) resum() {
 	binary.BigEndian.PutUint32(op.value[at:], sum)
 }
 
-// hostile changes operations as a program says, of which each step takes a few
+// hostile changes operations according to a program, in which each step is a few
 // bytes.
 func hostile(ops []pebbleOp, program []byte) []pebbleOp {
 	next := func() (b byte) {
@@ -126,12 +126,12 @@ func hostile(ops []pebbleOp, program []byte) []pebbleOp {
 	return ops
 }
 
-// hostileSite is a log of two shards with a bit of everything in it.
+// hostileSite is the logs of two shards with some data of every kind.
 type hostileSite struct {
 	logs   [][][]byte // of each shard
 	mine   int        // the shard whose copy is attacked
 	claims []string
-	alone  bool // no other test takes memory
+	alone  bool // no other test allocates meanwhile
 }
 
 func newHostileSite(t testing.TB) *hostileSite {
@@ -177,7 +177,7 @@ func newHostileSite(t testing.TB) *hostileSite {
 }
 
 // copyAt opens a node whose copies have the first messages of the logs, and which
-// hears of no more.
+// receives no others.
 func (s *hostileSite) copyAt(t testing.TB, have int) *node {
 	t.Helper()
 	logs := fakelog.New(2)
@@ -191,7 +191,7 @@ func (s *hostileSite) copyAt(t testing.TB, have int) *node {
 	return b
 }
 
-// visible is what readers see of the shard that is attacked.
+// visible returns what readers see of the attacked shard.
 func (s *hostileSite) visible(n *node) (out []string) {
 	n.t.Helper()
 	place, err := n.Place(n.ctx, s.mine)
@@ -217,16 +217,16 @@ func (s *hostileSite) visible(n *node) (out []string) {
 	return out
 }
 
-// attack is a message whose batch is a true one that was changed.
+// attack is a message with a valid batch that was changed.
 type attack struct {
-	have, from     uint8  // messages of the copy; the true one
-	foreign, parts bool   // it is of another shard; it comes in parts
-	program        []byte // of hostile
-	first, count   uint64 // are added to its own
-	lie            byte   // is added to the count of operations
+	have, from     uint8  // messages of the copy; the valid message that is changed
+	foreign, parts bool   // the message is of another shard; it is sent in parts
+	program        []byte // for hostile
+	first, count   uint64 // added to those of the message
+	lie            byte   // added to the count of operations
 }
 
-// run gives the message to a copy, and returns how it was refused.
+// run applies the message to a copy, and returns the error.
 func (s *hostileSite) run(t testing.TB, a attack) error {
 	t.Helper()
 	shard, at := s.mine, 1+int(a.have)%(len(s.logs[s.mine])-1)
@@ -308,7 +308,7 @@ var hostilePrograms = map[string][]byte{
 	"nothing":                        {3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0},
 }
 
-// TestHostileGroups: what no engine of the shard wrote is refused.
+// TestHostileGroups: a group that no engine of the shard wrote is refused.
 func TestHostileGroups(t *testing.T) {
 	t.Parallel()
 	s := newHostileSite(t)
@@ -334,10 +334,10 @@ func TestHostileGroups(t *testing.T) {
 	}
 }
 
-// FuzzHostileGroups: a message whose form, checksum, chain and term are right has
-// a batch of Pebble's that no engine of this shard wrote. It is applied, or
-// refused by name and then changes nothing, takes little memory, and leaves a copy
-// that goes on with the true message.
+// FuzzHostileGroups: a message with a valid form, checksum, chain and term has a
+// Pebble batch that no engine of this shard wrote. The message is applied, or is
+// refused with a typed error, changes nothing, allocates little, and leaves a copy
+// that continues with the valid message.
 func FuzzHostileGroups(f *testing.F) {
 	s := newHostileSite(f)
 	s.alone = true

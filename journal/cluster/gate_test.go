@@ -8,12 +8,12 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// gate stands before a port and holds, loses or spoils what is published.
+// gate wraps a port and holds, loses or spoils published messages.
 type gate struct {
 	port.Log
 
 	mu      sync.Mutex
-	reached chan struct{} // closed when something is held; nil: nothing is to be held
+	reached chan struct{} // closed when a message is held; nil: hold nothing
 	release chan struct{}
 	dead    chan struct{}
 	spoil   bool // the next slot is taken by a foreign message

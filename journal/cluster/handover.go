@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// Leader is the live node that leads most shards; ok is false when none leads.
+// Leader returns the live node that leads most shards; ok is false if none leads.
 func (e *Engine) Leader() (n Node, ok bool) {
 	for _, other := range e.Nodes() {
 		if other.Leads > n.Leads {
@@ -24,7 +24,7 @@ func (e *Engine) Leader() (n Node, ok bool) {
 	return n, n.Leads > 0
 }
 
-// Following tells why a copy does not follow its log; nil: all do.
+// Following returns why a copy does not follow its log, or nil if all do.
 func (e *Engine) Following() error {
 	for _, s := range e.shards {
 		if err := s.troubled(); err != nil {
@@ -34,8 +34,8 @@ func (e *Engine) Following() error {
 	return nil
 }
 
-// Led waits until this node leads every shard. The channel that it returns is
-// closed when it no longer leads one of them, even if it soon leads it again.
+// Led waits until this node leads every shard. It returns a channel that is closed
+// when the node loses the lead of a shard, even if it soon leads that shard again.
 func (e *Engine) Led(ctx context.Context) (lost <-chan struct{}, err error) {
 	for {
 		changes, waiting := make([]<-chan struct{}, len(e.shards)), (<-chan struct{})(nil)
@@ -58,7 +58,8 @@ func (e *Engine) Led(ctx context.Context) (lost <-chan struct{}, err error) {
 	}
 }
 
-// firstOf is closed with the first of many channels, and when the engine closes.
+// firstOf returns a channel that is closed when one of many channels is closed, or
+// when the engine closes.
 func (e *Engine) firstOf(changes []<-chan struct{}) <-chan struct{} {
 	first := make(chan struct{})
 	var once sync.Once
@@ -75,8 +76,8 @@ func (e *Engine) firstOf(changes []<-chan struct{}) <-chan struct{} {
 	return first
 }
 
-// Hold keeps this node from taking the lead until it is called with false, and
-// gives up what it leads. The node still follows.
+// Hold(ctx, true) gives up the shards that this node leads and keeps it from taking
+// the lead until Hold(ctx, false). The node still follows.
 func (e *Engine) Hold(ctx context.Context, held bool) {
 	e.nodes.mu.Lock()
 	e.nodes.barred = held
@@ -87,14 +88,14 @@ func (e *Engine) Hold(ctx context.Context, held bool) {
 	}
 }
 
-// HandOver gives up every shard to a node, which takes the lead at once. The
-// caller has called Hold.
+// HandOver tells a node to take the lead of every shard at once. The caller must have
+// called Hold.
 func (e *Engine) HandOver(to string) { e.nodes.say(e, beat{Next: to}) }
 
-// Asked receives the name of a node that should lead instead of this one.
+// Asked returns a channel with the names of nodes that AskMove requests as leader.
 func (e *Engine) Asked() <-chan string { return e.nodes.asked }
 
-// Twin describes another process that uses the name of this node; nil if there is none.
+// Twin returns an error if another process uses the name of this node.
 func (e *Engine) Twin() error {
 	e.nodes.mu.Lock()
 	defer e.nodes.mu.Unlock()
@@ -106,7 +107,7 @@ func (e *Engine) Twin() error {
 
 func newRun() string { return rand.Text()[:8] }
 
-// AskMove asks the cluster that a node takes the lead.
+// AskMove requests that a node takes the lead.
 func AskMove(log port.Log, to string) error {
 	data, err := json.Marshal(beat{Move: to})
 	if err != nil {
@@ -115,8 +116,8 @@ func AskMove(log port.Log, to string) error {
 	return log.Beat(data)
 }
 
-// Survey listens for a while, without being a node itself, and returns the nodes
-// that live, in the order of their names.
+// Survey receives beats for the given time, without being a node itself, and returns
+// the live nodes in the order of their names.
 func Survey(ctx context.Context, log port.Log, listen time.Duration) ([]Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, listen)
 	defer cancel()

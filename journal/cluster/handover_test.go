@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// TestLeadIsHandedOn: nodes agree on who leads and tell where it serves; another takes
-// over when it dies, and the one that is named when it hands over.
+// TestLeadIsHandedOn: nodes agree on the leader and report its address; another node
+// takes over when the leader dies, and the named node when the leader hands over.
 func TestLeadIsHandedOn(t *testing.T) {
 	t.Parallel()
 	logs := fakelog.New(1)
@@ -46,7 +46,7 @@ func TestLeadIsHandedOn(t *testing.T) {
 		})
 	}
 
-	// It is cut off from the others, which is what a death looks like.
+	// The leader is cut off from the others, which looks like its death.
 	lost, err := first.Led(first.ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestLeadIsHandedOn(t *testing.T) {
 	<-lost
 	second.has("1", "2")
 
-	// It hands over to the one that was named.
+	// The leader hands over to the named node.
 	survey, err := cluster.Survey(t.Context(), logs.Connect(), time.Second)
 	if err != nil || len(survey) != 3 {
 		t.Fatalf("a survey finds %v, %v", survey, err)
@@ -76,7 +76,7 @@ func TestLeadIsHandedOn(t *testing.T) {
 	}
 	second.Hold(second.ctx, false)
 
-	// It ends, and another leads.
+	// The leader closes, and another node leads.
 	first.write("3")
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
@@ -84,9 +84,8 @@ func TestLeadIsHandedOn(t *testing.T) {
 	leads(first.opts.Node).has("1", "2", "3")
 }
 
-// TestTakingOverInTime: of nodes that have stood by for a while, and have heard who
-// leads, one leads long before twice the time after which they suspect: a hub has to be
-// opened, too.
+// TestTakingOverInTime: of nodes that have stood by for a while and know the leader,
+// one takes over long before twice Suspect, because opening a hub takes time, too.
 func TestTakingOverInTime(t *testing.T) {
 	t.Parallel()
 	const suspect = 3 * time.Second
@@ -170,14 +169,14 @@ func (l *line) Read(ctx context.Context, shard int, from uint64) ([]port.Message
 	return l.Log.Read(ctx, shard, from)
 }
 
-// mute is not heard by other nodes.
+// mute is a connection whose beats are lost.
 type mute struct{ port.Log }
 
 func (mute) Beat([]byte) error { return nil }
 
-// TestALeaderThatWritesIsNotSuspected: what it writes to the log is a sign of life,
-// though its beats are lost, and so is what a node finds there that is about to
-// replace it. When it writes no more, another one leads.
+// TestALeaderThatWritesIsNotSuspected: if a leader's beats are lost, its messages in
+// the log are signs of life, also those that a node finds just before it takes over.
+// When the leader stops writing, another node leads.
 func TestALeaderThatWritesIsNotSuspected(t *testing.T) {
 	t.Parallel()
 	const suspect = 300 * time.Millisecond
@@ -194,7 +193,7 @@ func TestALeaderThatWritesIsNotSuspected(t *testing.T) {
 			t.Fatalf("it was replaced %v after it wrote: %v", time.Since(last), err)
 		}
 		if err != nil {
-			return // this machine paused: it was suspected with reason
+			return // this machine paused: the suspicion was justified
 		}
 	}
 	b.until("its turn", func() bool { mine, _, _ := b.Lead(0); return mine })

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/natsservers"
 )
 
-// request asks the servers something, as an operator or a stranger would.
+// request sends a request to the servers, as an operator or a foreign client would.
 func request(t testing.TB, url, subject, body string) {
 	t.Helper()
 	nc, err := nats.Connect(url)
@@ -54,8 +54,8 @@ func (n *node) persist(s string) {
 	}
 }
 
-// TestAForeignPublisher: somebody publishes to the log's subject while a node
-// leads. The node loses its slot, fences anew by itself, and goes on.
+// TestAForeignPublisher: a foreign client publishes to the log's subject while a node
+// leads. The node loses its slot, fences again by itself, and continues.
 func TestAForeignPublisher(t *testing.T) {
 	t.Parallel()
 	name := natsServers{}.create(t, 1, 1)
@@ -82,8 +82,8 @@ func TestAForeignPublisher(t *testing.T) {
 	verify(t, stored(t, name, a.Reached(0)))
 }
 
-// TestAPurgedStream: the leader goes on, who has everything goes on, and who is
-// behind takes a copy.
+// TestAPurgedStream: the leader and a node that has everything continue, and a node
+// that is behind takes a copy.
 func TestAPurgedStream(t *testing.T) {
 	t.Parallel()
 	name := natsServers{}.create(t, 1, 1)
@@ -113,7 +113,7 @@ func TestAPurgedStream(t *testing.T) {
 	b.has("1", "2", "3", "4", "5", "6")
 	a.reaches(c.Reached(0))
 	a.has("1", "2", "3", "4", "5", "6")
-	// Closed and opened, with nothing left in the stream.
+	// All nodes close, the stream is empty, and one node opens again.
 	request(t, url, "$JS.API.STREAM.PURGE.PARLEY_"+name+"_0", "")
 	for _, n := range []*node{a, b, c} {
 		if err := n.Close(); err != nil {
@@ -125,8 +125,9 @@ func TestAPurgedStream(t *testing.T) {
 	a.has("1", "2", "3", "4", "5", "6", "7")
 }
 
-// TestADeletedStream: what is published then is never answered as done; the shard
-// fails closed by name, and reads go on. A stream of the same name is another one.
+// TestADeletedStream: publishing to a deleted stream never succeeds; the shard fails
+// closed with a typed error, and reads continue. A new stream of the same name is
+// another log.
 func TestADeletedStream(t *testing.T) {
 	t.Parallel()
 	name := natsServers{}.create(t, 1, 1)
@@ -152,8 +153,8 @@ func TestADeletedStream(t *testing.T) {
 	_ = fails[*cluster.ReplacedError](b)
 }
 
-// TestASettingIsChanged under the nodes: they tell which, and go on when it is right
-// again.
+// TestASettingIsChanged: if a setting of the stream is changed, the nodes report which,
+// and continue when it is right again.
 func TestASettingIsChanged(t *testing.T) {
 	t.Parallel()
 	name := natsServers{}.create(t, 1, 1)
@@ -197,7 +198,7 @@ func TestASettingIsChanged(t *testing.T) {
 	b.has("1", "2")
 }
 
-// TestALogThatIsGone: when it was only away, everything goes on.
+// TestALogThatIsGone: if the log comes back, everything continues.
 func TestALogThatIsGone(t *testing.T) {
 	t.Parallel()
 	logs, a := led(t)
@@ -211,14 +212,14 @@ func TestALogThatIsGone(t *testing.T) {
 	a.has("1", "2", "3", "5")
 }
 
-// TestServersThatTakeLess: max_payload is lowered while a group is on its way. It
-// goes in parts then, once.
+// TestServersThatTakeLess: max_payload is lowered while a group is being published.
+// The group is then published in parts, and only once.
 func TestServersThatTakeLess(t *testing.T) {
 	t.Parallel()
 	for _, v := range []verdict{lose, storeUnheard} {
 		eachLog(t, func(t *testing.T, connect func() *faulty) {
 			client := connect()
-			var unread, again atomic.Bool // the next read has no answer; parts are cut again
+			var unread, again atomic.Bool // the next read has no answer; parts are split again
 			client.onRead = func(context.Context) error {
 				if unread.CompareAndSwap(true, false) {
 					return errors.New("no answer")
@@ -227,7 +228,7 @@ func TestServersThatTakeLess(t *testing.T) {
 			}
 			client.onAppend = func(data []byte) verdict {
 				switch {
-				case len(data) > 4<<10: // the first try, after which the servers take less
+				case len(data) > 4<<10: // the first try, after which the servers accept less
 					client.most.Store(1 << 10)
 					unread.Store(true)
 					return v
@@ -246,7 +247,7 @@ func TestServersThatTakeLess(t *testing.T) {
 			if mine, _, _ := a.Lead(0); !mine {
 				t.Error("the lead is lost")
 			}
-			// Parts, cut again in the middle.
+			// The limit is lowered again while parts are being published.
 			client.most.Store(2 << 10)
 			again.Store(true)
 			a.write(large)
@@ -257,7 +258,7 @@ func TestServersThatTakeLess(t *testing.T) {
 	}
 }
 
-// TestMaxPayloadLowered: the same on real servers, which start again one after the
+// TestMaxPayloadLowered: the same on real servers, which are restarted one after the
 // other.
 func TestMaxPayloadLowered(t *testing.T) {
 	t.Parallel()
@@ -281,8 +282,8 @@ func TestMaxPayloadLowered(t *testing.T) {
 	verifyLog(t, connect(), b.Reached(0))
 }
 
-// TestFullServers: the servers have no room for what is published. It waits; when
-// there is room, everything goes on by itself.
+// TestFullServers: the servers have no space for a published group. The group waits;
+// when there is space, everything continues by itself.
 func TestFullServers(t *testing.T) {
 	t.Parallel()
 	s, err := natsservers.StartWith(t.Context(), 3, t.TempDir(), func(o *server.Options) { o.JetStreamMaxStore = 8 << 20 })
@@ -331,8 +332,8 @@ func TestFullServers(t *testing.T) {
 	verifyLog(t, connect(), b.Reached(0))
 }
 
-// TestASlowFollower: what it does not take in time is not kept for it; it reads it
-// again.
+// TestASlowFollower: messages that a follower does not receive in time are not queued;
+// it reads them from the log.
 func TestASlowFollower(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {

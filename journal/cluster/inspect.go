@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// Inspected is what a shard's log itself tells.
+// Inspected is the state of a shard as read from its log alone.
 type Inspected struct {
 	port.State
 	Term   uint64 // sequence of the last fence; 0: there is none

@@ -19,7 +19,7 @@ import (
 
 var history = journal.PartitionName{Tenant: "acme", Partition: "home"}.In("log", "history")
 
-// node is an engine that leads only when it is told to, on a store of its own.
+// node is an engine with its own store that leads only after take.
 type node struct {
 	*cluster.Engine
 	t    testing.TB
@@ -84,7 +84,7 @@ func (n *node) write(texts ...string) {
 	}
 }
 
-// texts are the records of the history.
+// texts returns the records of the history.
 func (n *node) texts() (out []string) {
 	n.t.Helper()
 	for entry, err := range journal.Records(n.ctx, n.Engine, history, journal.ReadOptions{}) {
@@ -103,7 +103,7 @@ func (n *node) has(want ...string) {
 	}
 }
 
-// until waits for something that others bring about.
+// until waits until happened returns true.
 func (n *node) until(what string, happened func() bool) {
 	n.t.Helper()
 	for !happened() {
@@ -138,7 +138,7 @@ func fails[E error](n *node) (found E) {
 	return found
 }
 
-// outcome is how a ticket ends.
+// outcome waits for a ticket and returns its outcome.
 func (n *node) outcome(ticket *journal.Ticket) journal.Outcome {
 	n.t.Helper()
 	select {
@@ -149,8 +149,8 @@ func (n *node) outcome(ticket *journal.Ticket) journal.Outcome {
 	return ticket.Outcome()
 }
 
-// verify reads a whole log as its invariants say: every message of ours follows
-// the one before it, and stands behind the fence of its own term.
+// verify checks the invariants of a whole log: every message that is not foreign
+// follows the one before it, and comes after the fence of its own term.
 func verify(t testing.TB, messages [][]byte) {
 	t.Helper()
 	var chain frame.Chain

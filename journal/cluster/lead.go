@@ -15,17 +15,17 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Who leads is a matter of liveness only: whatever is decided here, fences keep
-// the order. Every node says that it lives; when nobody leads, the first live
-// node in one order of all fences every shard, the next a little later. A node
-// that has some shards and cannot have all gives them up.
+// The choice of a leader affects only liveness: whatever is decided here, fences
+// keep the order. Every node sends beats. If no node leads, the first live node in
+// a fixed order of all nodes fences every shard, the next node a little later. A node
+// that leads some shards and cannot lead all gives them up.
 //
-// One promise is made to who leads: nobody suspects it within Suspect of a message
-// of its own in the log, unless it said that it is done. A message is a sign of life
-// when it is applied, and a fence is published only behind all that was applied. So
-// a leader that was confirmed leads until Suspect after it asked.
+// A leader has one guarantee: no node suspects it within Suspect of a message of its
+// own in the log, unless the leader said that it is done. A message is a sign of life
+// when it is applied, and a fence is published only after all that was applied. So
+// a leader that was confirmed leads until Suspect after it asked for confirmation.
 
-// beat is what a node says of itself, or somebody asks of all.
+// beat is a message of a node about itself, or a request of AskMove to all nodes.
 type beat struct {
 	Node    string    `json:"node,omitempty"`
 	Run     string    `json:"run,omitempty"` // of the process
@@ -35,9 +35,9 @@ type beat struct {
 	Ready   bool      `json:"ready,omitempty"`   // its copies follow, and it may lead
 	Since   time.Time `json:"since,omitzero"`    // when it began to lead all
 	Offsets []uint64  `json:"offsets,omitempty"` // of its copies
-	Bye     bool      `json:"bye,omitempty"`     // it ends
-	Next    string    `json:"next,omitempty"`    // the node that is to lead: this one has given up
-	Move    string    `json:"move,omitempty"`    // from nobody: the node that is wanted to lead
+	Bye     bool      `json:"bye,omitempty"`     // the node is closing
+	Next    string    `json:"next,omitempty"`    // the node that should lead: the sender has given up
+	Move    string    `json:"move,omitempty"`    // without Node: the node that should lead
 }
 
 func decodeBeat(data []byte) (b beat, ok bool) {
@@ -47,7 +47,7 @@ func decodeBeat(data []byte) (b beat, ok bool) {
 const (
 	maxBeat  = 16 << 10
 	maxNodes = 256
-	nextNode = 150 * time.Millisecond // each later node waits so much longer
+	nextNode = 150 * time.Millisecond // each later node in the order waits this much longer
 )
 
 type nodes struct {
@@ -55,18 +55,18 @@ type nodes struct {
 
 	mu      sync.Mutex
 	heard   map[string]heard // by node
-	quiet   time.Time        // when somebody who leads was last heard
-	seeking time.Time        // since when this node has some shards, and not all
-	since   time.Time        // since when this node has all
-	barred  bool             // this node is not to lead
+	quiet   time.Time        // when a leader was last heard
+	seeking time.Time        // since when this node leads some shards, and not all
+	since   time.Time        // since when this node leads all shards
+	barred  bool             // this node must not lead
 	twin    time.Time        // when another process with this name was heard
 	id      string           // of this process
 	asked   chan string
 	fencing atomic.Bool
 
 	begun time.Time
-	sign  atomic.Int64 // of life of who leads: when a message was applied, since begun; 0: there was none
-	done  atomic.Bool  // who leads has said that it is done
+	sign  atomic.Int64 // the leader's last sign of life: when a message was applied, since begun; 0: none
+	done  atomic.Bool  // the leader has said that it is done
 }
 
 type heard struct {
@@ -95,7 +95,7 @@ func (n *nodes) say(e *Engine, b beat) {
 	b.Node, b.Run, b.Address, b.Version = self.Name, n.id, self.Address, self.Version
 	b.Leads, b.Ready, b.Since, b.Offsets = self.Leads, self.Ready, self.Since, self.Offsets
 	if data, err := json.Marshal(b); err == nil {
-		_ = e.opts.Log.Beat(data) // another follows soon
+		_ = e.opts.Log.Beat(data) // the next beat follows soon
 	}
 }
 
@@ -104,7 +104,7 @@ func (n *nodes) hear(e *Engine, data []byte) {
 	if ok && b.Node == "" && b.Move != "" {
 		select {
 		case n.asked <- b.Move:
-		default: // one is enough
+		default: // a request is pending already
 		}
 	}
 	if !ok || b.Node == "" {
@@ -124,7 +124,7 @@ func (n *nodes) hear(e *Engine, data []byte) {
 	}
 	before, known := n.heard[b.Node]
 	if b.Bye && before.Leads > 0 || b.Next == e.opts.Node {
-		n.quiet = now.Add(-e.opts.Suspect) // it handed over: there is nothing to wait for
+		n.quiet = now.Add(-e.opts.Suspect) // it handed over: do not wait
 		if _, leader, _ := e.shards[0].leader(); leader == b.Node {
 			n.done.Store(true)
 		}
@@ -138,7 +138,8 @@ func (n *nodes) hear(e *Engine, data []byte) {
 	}
 }
 
-// doubt looks at the end of the logs that this node leads: another says that it leads.
+// doubt requests a read of the end of the logs that this node leads. It is called when
+// another node claims to lead.
 func (e *Engine) doubt() {
 	for _, s := range e.shards {
 		if mine, _, _ := s.leader(); mine {
@@ -147,7 +148,7 @@ func (e *Engine) doubt() {
 	}
 }
 
-// live records a sign of life of the leader; a fence is one of a new leader.
+// live records a sign of life of the leader; a fence is a sign of a new leader.
 func (n *nodes) live(fence bool) {
 	n.sign.Store(int64(time.Since(n.begun)))
 	if fence {
@@ -155,14 +156,13 @@ func (n *nodes) live(fence bool) {
 	}
 }
 
-// silent reports whether there was no sign of life for so long, or who leads is
-// done.
+// silent reports whether the leader gave no sign of life for d, or is done.
 func (n *nodes) silent(d time.Duration) bool {
 	at := time.Duration(n.sign.Load())
 	return at == 0 || n.done.Load() || time.Since(n.begun)-at >= d
 }
 
-// run beats, and takes the lead when it is this node's turn.
+// run sends beats, and takes the lead when it is this node's turn.
 func (n *nodes) run(ctx context.Context, e *Engine) {
 	ticker := time.NewTicker(e.opts.Beat)
 	defer ticker.Stop()
@@ -180,8 +180,8 @@ func (n *nodes) run(ctx context.Context, e *Engine) {
 	}
 }
 
-// leading counts the shards that this node leads, and tells whether it follows
-// all.
+// leading counts the shards that this node leads, and reports whether it follows all
+// logs.
 func (e *Engine) leading() (leads int, ready bool) {
 	ready = true
 	for _, s := range e.shards {
@@ -212,7 +212,7 @@ func (n *nodes) decide(ctx context.Context, e *Engine, leads int, ready bool) {
 	}
 }
 
-// fence takes the lead of every shard, while beats go on.
+// fence takes the lead of every shard in the background, so that beats continue.
 func (n *nodes) fence(ctx context.Context, e *Engine) {
 	if !n.fencing.CompareAndSwap(false, true) {
 		return
@@ -254,8 +254,8 @@ func (n *nodes) quietSince() time.Time {
 	return n.quiet
 }
 
-// seekingFor is for how long this node has led some shards while another leads the
-// rest.
+// seekingFor returns how long this node has led some shards while another node leads
+// the rest.
 func (n *nodes) seekingFor(now time.Time) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -265,8 +265,8 @@ func (n *nodes) seekingFor(now time.Time) time.Duration {
 	return now.Sub(n.seeking)
 }
 
-// others counts the shards that live others lead, and tells when one of them was last
-// heard, and this node's place in the order of those that could lead.
+// others counts the shards that other live nodes lead. It also returns when one of
+// these nodes was last heard, and this node's place in the order of possible leaders.
 func (n *nodes) others(e *Engine, now time.Time) (leads int, last time.Time, place int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -293,13 +293,13 @@ func weight(node string) uint64 {
 	return h.Sum64()
 }
 
-// Acquire makes this node lead every shard, whoever leads them now. It tries
-// until ctx ends, and then keeps what it has.
+// Acquire makes this node lead every shard, even if another node leads it. It retries
+// until ctx ends, and then keeps the shards that it leads.
 func (e *Engine) Acquire(ctx context.Context) error {
 	return e.acquire(ctx, func() bool { return true })
 }
 
-// acquire is Acquire as long as it may.
+// acquire is Acquire, but only while may returns true.
 func (e *Engine) acquire(ctx context.Context, may func() bool) error {
 	errs := make([]error, len(e.shards))
 	var all sync.WaitGroup
@@ -330,7 +330,7 @@ func (e *Engine) acquire(ctx context.Context, may func() bool) error {
 	return errors.Join(errs...)
 }
 
-// Release gives every shard up. What is ordered and not durable is aborted.
+// Release gives up the lead of every shard. What is ordered and not durable is aborted.
 func (e *Engine) Release(ctx context.Context) {
 	for _, s := range e.shards {
 		_ = s.store().Exclusively(ctx, func() error { s.resign(""); return nil })

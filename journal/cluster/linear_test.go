@@ -17,9 +17,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// TestLinearizable records what concurrent clients of three nodes did while the
-// nodes took the lead from each other, and lets porcupine look for an order that
-// explains it. Answers that store nothing are given after Confirm.
+// TestLinearizable records the operations of concurrent clients of three nodes while
+// the nodes take the lead from each other, and checks with porcupine that an order
+// explains them. Operations that store nothing return after Confirm.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	first := rand.Uint64()
@@ -43,11 +43,11 @@ type linearInput struct {
 
 type linearOutput struct {
 	ok     bool
-	number uint64 // sequence, holder or version: the new one, or the one in the way
+	number uint64 // sequence, holder or version: the new one, or the conflicting one
 }
 
-// byThing parts a history by what its operations are on: one says nothing about
-// another.
+// byThing partitions a history by the object of its operations, because the objects
+// are independent.
 func byThing(on func(input any) string) func([]porcupine.Operation) [][]porcupine.Operation {
 	return func(history []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[string][]porcupine.Operation{}
@@ -113,7 +113,7 @@ func fightForHistory(t *testing.T, seed uint64) (history []porcupine.Operation) 
 				in := linearInput{on: on, read: rng.IntN(4) == 0, free: rng.IntN(2) == 0, who: c + 1, expect: known[on]}
 				called := time.Now().UnixNano()
 				out, err := n.perform(in)
-				if err != nil { // it had no effect and has no answer
+				if err != nil { // it had no effect and has no result
 					if !journal.Retryable(err) {
 						t.Error(err)
 						return
@@ -159,7 +159,7 @@ func linearBatch(in linearInput) journal.Batch {
 	return journal.Batch{Appends: []journal.Append{{Log: own, Records: []journal.Record{{Take: []journal.Take{{Name: "linear"}}}}}}}
 }
 
-// perform does one operation and waits until its answer is final.
+// perform does one operation and waits until its result is final.
 func (n *node) perform(in linearInput) (out linearOutput, err error) {
 	if in.read {
 		if out, err = n.read(in); err == nil {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Node is what is known of a node.
+// Node is what a beat reports about a node.
 type Node struct {
 	Name    string
-	Address string    // where others reach it; "" when it did not say
+	Address string    // where other nodes reach it; "" if it sent none
 	Version string    // of its program
 	Leads   int       // how many shards
 	Ready   bool      // its copies follow, and it may lead
 	Since   time.Time // when it began to lead all shards
 	Offsets []uint64  // of its copies
-	Heard   time.Time // when it last said so
+	Heard   time.Time // when its last beat arrived
 }
 
 func (h heard) node() Node {
 	return Node{Name: h.Node, Address: h.Address, Version: h.Version, Leads: h.Leads, Ready: h.Ready, Since: h.Since, Offsets: h.Offsets, Heard: h.at}
 }
 
-// self is what this node says of itself.
+// self returns the state of this node for its beats.
 func (e *Engine) self() Node {
 	leads, ready := e.leading()
 	offsets := e.offsets()
@@ -34,7 +34,7 @@ func (e *Engine) self() Node {
 	}
 }
 
-// Nodes are the live nodes, this one first, the others by name.
+// Nodes returns the live nodes, this one first, the others by name.
 func (e *Engine) Nodes() []Node {
 	now := time.Now()
 	all := []Node{e.self()}
@@ -49,7 +49,7 @@ func (e *Engine) Nodes() []Node {
 	return all
 }
 
-// offsets are those of the copies.
+// offsets returns the offsets of the copies.
 func (e *Engine) offsets() []uint64 {
 	all := make([]uint64, len(e.shards))
 	for i, s := range e.shards {
@@ -58,20 +58,20 @@ func (e *Engine) offsets() []uint64 {
 	return all
 }
 
-// ShardStatus is where a shard is, as this node knows it.
+// ShardStatus is the status of a shard as this node knows it.
 type ShardStatus struct {
 	Shard  int
-	Leader string // "" when nobody is known to lead
+	Leader string // "" if no leader is known
 	Mine   bool
 	Term   uint64    // sequence of the last fence
-	Since  time.Time // when this node heard of it
+	Since  time.Time // when this node learned of it
 	Seq    uint64    // of the last message of the log that was applied
 	Offset uint64    // of the last batch
 	Voids  uint64    // messages that no node wrote, since this node began
 	Err    error     // why the log is not followed
 }
 
-// Status is the status of each shard.
+// Status returns the status of each shard.
 func (e *Engine) Status() []ShardStatus {
 	all := make([]ShardStatus, len(e.shards))
 	for i, s := range e.shards {

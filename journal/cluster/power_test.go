@@ -20,8 +20,8 @@ import (
 
 // These tests need FUSE: make power.
 
-// lossy is folders, named as they are given, on a file system that loses what was
-// not synced.
+// lossy returns folders with the given names on a file system that loses what was not
+// synced.
 func lossy(t *testing.T, names ...string) (disk *lossyfs.FS, folders []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,8 +50,8 @@ var (
 )
 
 // TestPowerLoss: clients write through three nodes while machines lose their
-// power: those of one, two and all servers, of one node, and all at once. What was
-// acknowledged is there once, at its sequence, and histories are linearizable.
+// power: those of one, two and all servers, of one node, and all at once. Every
+// acknowledged write is there once, at its sequence, and histories are linearizable.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -69,8 +69,7 @@ func TestPowerLoss(t *testing.T) {
 	s.check(h.end())
 }
 
-// cutPower takes the power of some servers and nodes, and gives it back a moment
-// later.
+// cutPower cuts the power of some servers and nodes, and restores it a moment later.
 func (s *site) cutPower(disk *lossyfs.FS, servers, nodes int) (lost int) {
 	s.t.Helper()
 	whichServers, whichNodes := s.rng.Perm(3)[:servers], s.rng.Perm(3)[:nodes]
@@ -96,9 +95,8 @@ func (s *site) cutPower(disk *lossyfs.FS, servers, nodes int) (lost int) {
 	return lost
 }
 
-// TestPowerLossWithoutSync: where the servers sync as they do unless they are told
-// otherwise, the same run fails: what was acknowledged is gone, and the nodes say
-// so.
+// TestPowerLossWithoutSync: with the default sync interval of the servers the same run
+// fails: acknowledged writes are lost, and the nodes report it.
 func TestPowerLossWithoutSync(t *testing.T) {
 	t.Parallel()
 	disk, folders := lossy(t, serverDisks...)

@@ -6,19 +6,19 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// prepared is a message of a log with what can be found out about it before its turn:
-// that takes as long as applying it, and is done while those before it are applied.
-// Whether it is the next message, and fits, is decided in its turn.
+// prepared is a message of a log with everything that can be computed about it before
+// its turn. Preparing takes as long as applying, and is done while earlier messages are
+// applied. Whether the message is the next one, and fits, is decided in its turn.
 type prepared struct {
 	port.Message
 	frame  frame.Message
-	err    error // why it is none of ours
+	err    error // of decoding; the message is foreign
 	before *frame.Chain
-	chain  frame.Chain // that it has to have if it follows before
-	group  *disk.Group // that was checked; nil: it was not
+	chain  frame.Chain // the chain it must have if it follows before
+	group  *disk.Group // checked; nil: not checked
 }
 
-// prepare prepares messages that follow each other.
+// prepare prepares consecutive messages.
 func (s *shard) prepare(messages []port.Message) []prepared {
 	var before *frame.Chain
 	all := make([]prepared, len(messages))
@@ -39,8 +39,8 @@ func (s *shard) prepare(messages []port.Message) []prepared {
 	return all
 }
 
-// checked is the group of a body; nil when it is none, which is found out again in its
-// turn.
+// checked returns the group of a body, or nil if it is invalid, which is found again in
+// its turn.
 func (s *shard) checked(body []byte) *disk.Group {
 	b, err := frame.DecodeGroup(body)
 	if err != nil {
@@ -57,7 +57,7 @@ func groupOf(b frame.GroupBody) disk.Group {
 	return disk.Group{First: b.First, Count: b.Count, Hints: b.Hints, Batch: b.Batch}
 }
 
-// follows reports whether the message follows one with a chain.
+// follows reports whether the message follows the one with the given chain.
 func (p *prepared) follows(chain frame.Chain) bool {
 	want := p.chain
 	if p.before == nil || *p.before != chain {

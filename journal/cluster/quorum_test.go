@@ -20,12 +20,12 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/natsservers"
 )
 
-// crowd is appends that are made at once while nothing can be acknowledged: who finds
-// room has a ticket, and the others wait until their context ends. It returns what
-// has a ticket. The engine's MaxUnsynced is crowdRoom.
+// crowd makes many appends at once while nothing can be acknowledged: those with room
+// get a ticket, and the others wait until their context ends. It returns the tickets
+// by text. The engine's MaxUnsynced is crowdRoom.
 func (n *node) crowd() map[string]*journal.Ticket {
 	n.t.Helper()
-	const size, atLeast = 1000, 60 // so many have room
+	const size, atLeast = 1000, 60 // at least this many have room
 	short, cancel := context.WithCancel(n.ctx)
 	defer cancel()
 	type answer struct {
@@ -61,7 +61,7 @@ func (n *node) crowd() map[string]*journal.Ticket {
 
 const crowdRoom = 10_000
 
-// pending checks that nothing was answered, and that nothing was taken for a failure.
+// pending checks that no ticket has ended, and that the engine reports no failure.
 func (n *node) pending(tickets map[string]*journal.Ticket) {
 	n.t.Helper()
 	for s, ticket := range tickets {
@@ -76,8 +76,8 @@ func (n *node) pending(tickets map[string]*journal.Ticket) {
 	}
 }
 
-// TestAppendsWaitForQuorum: while nobody answers, what waits is bounded and ends
-// with its context; afterwards everything goes on by itself.
+// TestAppendsWaitForQuorum: while no server answers, waiting appends are bounded and
+// end with their contexts; afterwards everything continues by itself.
 func TestAppendsWaitForQuorum(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
@@ -108,8 +108,8 @@ func TestAppendsWaitForQuorum(t *testing.T) {
 }
 
 // TestQuorumLost: with one of three servers left nothing is acknowledged, nothing
-// fails, and a thousand appends take no more memory than they may; when the servers
-// are back, everything that waited ends durable or failed, and none unknown. They are
+// fails, and a thousand appends stay within their memory limit; when the servers are
+// back, every waiting append ends durable or failed, and none unknown. The servers are
 // away for 5 s, and for 30 s from a scale of 4 on.
 func TestQuorumLost(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestQuorumLost(t *testing.T) {
 	verifyLog(t, connect(), b.Reached(0))
 }
 
-// ownServers starts servers that the test may end, with an empty cluster.
+// ownServers starts servers that the test may stop, with an empty cluster.
 func ownServers(t *testing.T) (*natsservers.Servers, func() *jetstream.Log) {
 	t.Helper()
 	s, err := natsservers.Start(t.Context(), 3, t.TempDir())
@@ -174,7 +174,8 @@ func ownServers(t *testing.T) (*natsservers.Servers, func() *jetstream.Log) {
 	return s, connector(t, s)
 }
 
-// connector makes an empty cluster on servers, and connects to it.
+// connector makes an empty cluster on servers, and returns a function that connects
+// to it.
 func connector(t *testing.T, s *natsservers.Servers) func() *jetstream.Log {
 	t.Helper()
 	return connectorOf(t, s, "own")
@@ -199,7 +200,8 @@ func connectorOf(t *testing.T, s *natsservers.Servers, name string) func() *jets
 	return connect
 }
 
-// TestServersThatHaveJustStarted do not make streams until they have found each other.
+// TestServersThatHaveJustStarted: servers make no streams until they have found each
+// other; Create waits for that.
 func TestServersThatHaveJustStarted(t *testing.T) {
 	t.Parallel()
 	s, connect := ownServers(t)
@@ -236,7 +238,7 @@ func TestServersThatHaveJustStarted(t *testing.T) {
 	}
 }
 
-// TestNoQuorumIsToldThoughNobodyWrites: Health says what the servers say.
+// TestNoQuorumIsToldThoughNobodyWrites: Health reports a lost quorum without writes.
 func TestNoQuorumIsToldThoughNobodyWrites(t *testing.T) {
 	t.Parallel()
 	eachLog(t, func(t *testing.T, connect func() *faulty) {
@@ -250,8 +252,8 @@ func TestNoQuorumIsToldThoughNobodyWrites(t *testing.T) {
 	})
 }
 
-// TestServersEndInTurn: each server is ended and started again while nodes write.
-// What was acknowledged is there once, in order.
+// TestServersEndInTurn: each server is stopped and restarted while nodes write.
+// Every acknowledged write is there once, in order.
 func TestServersEndInTurn(t *testing.T) {
 	t.Parallel()
 	s, connect := ownServers(t)
@@ -304,15 +306,15 @@ func TestServersEndInTurn(t *testing.T) {
 	verifyLog(t, connect(), b.Reached(0))
 }
 
-// verifyLog reads a log of any servers, and closes the connection.
+// verifyLog verifies a log of any servers, and closes the connection.
 func verifyLog(t testing.TB, log *jetstream.Log, last uint64) {
 	t.Helper()
 	defer log.Close()
 	verify(t, storedIn(t, log, last))
 }
 
-// TestADeadStore: the death of a node's own store is a failure, which Health and
-// Failed tell; another node then serves, and has all that was acknowledged.
+// TestADeadStore: a failed store of a node is a failure that Health and Failed
+// report; another node then serves, and has everything that was acknowledged.
 func TestADeadStore(t *testing.T) {
 	t.Parallel()
 	name := natsServers{}.create(t, 1, 1)

@@ -23,9 +23,9 @@ var damages = map[string]func(b []byte) []byte{
 }
 
 // TestADamagedReplica: the files of each server's replica in turn are damaged while
-// it is down, and it is made the stream's leader. A node that has nothing then has
-// everything, from the others, or refuses by name; it has nothing wrong, and no
-// hole.
+// the server is down, and it is made the stream's leader. An empty node then reads
+// everything from the other servers, or reports a typed error; it never has wrong data
+// or a gap.
 func TestADamagedReplica(t *testing.T) {
 	t.Parallel()
 	s, err := natsservers.Start(t.Context(), 3, t.TempDir())
@@ -78,7 +78,7 @@ func (n *node) readsDamaged(leader *node, want []string) (read int) {
 			t.Fatalf("record %d is %q", i, got[i])
 		}
 	}
-	// Writing goes on, and whoever follows has all of it.
+	// Writing continues, and a node that follows has all of it.
 	leader.write("after")
 	n.until("what came after, or an error", func() bool { return n.Reached(0) >= leader.Reached(0) || refused() })
 	if !refused() {

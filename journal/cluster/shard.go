@@ -21,24 +21,24 @@ type shard struct {
 	opts   *Options
 	log    port.Log
 	copy   atomic.Pointer[disk.Copy]
-	ctx    context.Context // ends when nothing is to be shipped any more
+	ctx    context.Context // ends when nothing more must be shipped
 
 	// Used on the copy's committer.
 	at        cursor
-	gathering bool // what is before at may still have to be written
+	gathering bool // messages before at may not be written yet
 	parts     frame.Parts
 	term      *term  // nil while another process leads
 	voided    uint64 // the last foreign message that was counted
-	gone      int    // answers in a row that there is no log
-	short     int    // answers in a row after which the log would end before what was stored
+	gone      int    // consecutive answers that there is no log
+	short     int    // consecutive answers in which the log ends before what was stored
 
-	asked bool // of run: others were asked for a copy though the log has all of it
+	asked bool // of run: other nodes were asked for a copy
 
-	seen   atomic.Uint64 // at.seq, for others
+	seen   atomic.Uint64 // at.seq, for other goroutines
 	voids  atomic.Uint64 // foreign messages that were skipped
-	since  atomic.Int64  // when what is being published was begun, in nanoseconds; 0: nothing is
-	poor   atomic.Int64  // since when the log's servers say that they have no quorum, in nanoseconds; 0: they have
-	nudged chan struct{} // somebody wants to know the end of the log
+	since  atomic.Int64  // when the current publish began, in nanoseconds; 0: none
+	poor   atomic.Int64  // since when the log's servers report no quorum, in nanoseconds; 0: they have one
+	nudged chan struct{} // requests a read of the end of the log
 	giving chan struct{} // the copy is being written for another node
 
 	mu      sync.Mutex
@@ -49,12 +49,12 @@ type shard struct {
 	trouble error // why the log is not followed
 	closed  bool
 	ending  chan struct{} // closed with closed
-	taking  bool          // another node's copy takes the place of this one's
+	taking  bool          // the copy is being replaced by another node's
 	led     time.Time     // when leads, node and fence changed
 }
 
-// cursor is how far a log was looked at. It is ahead of the copy's place by
-// foreign messages and by parts of a group.
+// cursor is how far a log was read. It is ahead of the copy's place by foreign
+// messages and by parts of a group.
 type cursor struct {
 	seq   uint64
 	chain frame.Chain
@@ -68,7 +68,8 @@ func newShard(ctx context.Context, n int, e *Engine) *shard {
 	}
 }
 
-// move moves the cursor. Others are told when what is there was applied.
+// move moves the cursor. It updates seen only if everything before the cursor was
+// applied.
 func (s *shard) move(to cursor) {
 	s.at = to
 	if !s.gathering {
@@ -76,7 +77,7 @@ func (s *shard) move(to cursor) {
 	}
 }
 
-// place is what is stored with what is applied at a cursor.
+// place returns the place that is stored with the group applied at a cursor.
 func (s *shard) place(at cursor) disk.Place {
 	p := s.store().At()
 	p.Seq, p.Chain, p.Term = at.seq, at.chain, at.term
@@ -126,8 +127,8 @@ func (s *shard) resign(node string) {
 
 var errLives = errors.New("the node that leads has just written to the log")
 
-// take makes this node lead the shard: it fences the log at the end of what the copy
-// has applied. It fails if the log has moved on, or if the node may not lead any more.
+// take makes this node lead the shard: it fences the log after the last message that
+// the copy has applied. It fails if the log has moved on, or if may returns false.
 func (s *shard) take(ctx context.Context, may func() bool) error {
 	state, err := s.log.State(ctx, s.n)
 	if err != nil {
@@ -167,7 +168,7 @@ func (s *shard) take(ctx context.Context, may func() bool) error {
 	})
 }
 
-// ship publishes what one commit writes; it runs on the committer.
+// ship publishes a group; it runs on the committer.
 func (s *shard) ship(g disk.Group) (disk.Place, journal.Outcome, error) {
 	if s.term == nil {
 		return disk.Place{}, journal.Failed, &journal.NotMineError{Shard: s.n}
@@ -227,7 +228,7 @@ func (s *shard) publishBody(body []byte) error {
 	return nil
 }
 
-// check looks whether the log still is the one that the copy is of.
+// check returns an error if the log is no longer the one that the copy was made from.
 func (s *shard) check(ctx context.Context) error {
 	state, err := s.log.State(ctx, s.n)
 	if s.gone++; !errors.Is(err, port.ErrNoLog) {
@@ -318,7 +319,7 @@ func (s *shard) receiveFence(seq uint64, f frame.Message) error {
 	return nil
 }
 
-// receiveGroup gathers a group, which may have been checked before.
+// receiveGroup gathers a group; whole is the group if it was checked before, or nil.
 func (s *shard) receiveGroup(seq uint64, f frame.Message, whole *disk.Group) error {
 	to, body := cursor{seq, f.Chain, f.Term}, f.Body
 	switch f.Kind {

@@ -12,18 +12,18 @@ import (
 
 // Bounds of following a log.
 const (
-	tailQueue    = 256 // messages that wait to be applied; more are read again later
-	missingTries = 10  // looks for a message before it is missing
+	tailQueue    = 256 // messages waiting to be applied; further ones are read from the log later
+	missingTries = 10  // reads of a message before it counts as missing
 )
 
-// firstWait is how long a read that found nothing waits before the next.
+// firstWait returns how long to wait after a read that found nothing.
 func (s *shard) firstWait() time.Duration { return s.opts.Poll / 20 }
 
-// longestWait bounds that wait, and the wait after an error.
+// longestWait returns the bound of that wait, and the wait after an error.
 func (s *shard) longestWait() time.Duration { return s.opts.Poll / 2 }
 
-// run follows the log until ctx ends. An error fails the shard closed. The log is read
-// again later, because it can be repaired.
+// run follows the log until ctx ends. An error fails the shard closed; run tries again
+// later, because the log can be repaired.
 func (s *shard) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.follow(ctx)
@@ -53,7 +53,7 @@ func (s *shard) run(ctx context.Context) {
 func (s *shard) mend(ctx context.Context, trouble error) bool {
 	var err error
 	switch {
-	case s.replacing(): // it was closed, and could not be opened
+	case s.replacing(): // the copy was closed, and could not be opened again
 		err = s.open()
 	case s.opts.Fetch != nil && needsCopy(trouble):
 		s.asked = true
@@ -67,7 +67,7 @@ func (s *shard) mend(ctx context.Context, trouble error) bool {
 	return err == nil
 }
 
-// follow attaches to the log, catches up, and applies what comes.
+// follow attaches to the log, catches up, and applies new messages.
 func (s *shard) follow(ctx context.Context) error {
 	pushes := tail{shard: s, queue: make(chan port.Message, tailQueue)}
 	defer pushes.end()
@@ -112,17 +112,17 @@ func (s *shard) follow(ctx context.Context) error {
 	}
 }
 
-// tail is what the log pushes. Who leads has no use for it: it would get everything
-// back that it writes. That another leads it learns from the next slot, from beats, and
-// from its looks at the end of the log.
+// tail is the subscription to new messages of the log. A leader does not subscribe,
+// because it would receive everything that it writes. It learns that another node leads
+// from the next slot, from beats, and from reads of the end of the log.
 type tail struct {
 	shard *shard
 	queue chan port.Message
 	stop  func() // nil: nothing is pushed
 }
 
-// begin has new messages pushed, and the end of the log looked at: some may have come
-// before.
+// begin subscribes to new messages, and requests a read of the end of the log, because
+// some messages may have arrived before.
 func (t *tail) begin() (err error) {
 	if t.stop != nil {
 		return nil
@@ -145,7 +145,7 @@ func (t *tail) end() {
 	}
 }
 
-// attach checks that the copy is one of this log.
+// attach checks that the copy is a copy of this log.
 func (s *shard) attach(ctx context.Context) (port.State, error) {
 	var state port.State
 	err := s.retried(ctx, func() (err error) {
@@ -159,7 +159,7 @@ func (s *shard) attach(ctx context.Context) (port.State, error) {
 	return state, err
 }
 
-// retried reads again what appeared to be damaged, because the answer may come from a
+// retried repeats look while it returns damage, because the answer may come from a
 // server that is behind.
 func (s *shard) retried(ctx context.Context, look func() error) error {
 	wait := s.firstWait()
@@ -177,8 +177,8 @@ func (s *shard) retried(ctx context.Context, look func() error) error {
 	}
 }
 
-// compare compares the log with the copy's place, and moves the cursor there; on
-// the committer.
+// compare compares the log with the copy's place, and moves the cursor there. It runs
+// on the committer.
 func (s *shard) compare(ctx context.Context, state port.State) error {
 	at := s.store().At()
 	if state.Shards != s.opts.Shards {
@@ -188,7 +188,7 @@ func (s *shard) compare(ctx context.Context, state port.State) error {
 		return &EpochError{Shard: s.n, Log: state.Epoch, Copy: at.Epoch}
 	}
 	if s.term != nil && state.ID == at.Log {
-		return nil // it knows better
+		return nil // the leader's own cursor is newer than state
 	}
 	if at.Seq == 0 {
 		if state.First > 1 {
@@ -226,14 +226,14 @@ func (s *shard) compare(ctx context.Context, state port.State) error {
 	return nil
 }
 
-// pushed takes a message that was just stored. Who leads wrote it itself, apart
-// from fences.
+// pushed applies a message that was just stored. If this node leads, it wrote the
+// message itself, unless it is a fence.
 func (s *shard) pushed(ctx context.Context, m port.Message) error {
 	if m.Seq <= s.seen.Load() {
 		return nil
 	}
 	if mine, _, _ := s.leader(); mine && frame.KindOf(m.Data) != frame.Fence {
-		return nil // the next look at the end finds what it is
+		return nil // if it is foreign, the next read of the end finds it
 	}
 	if err := s.fill(ctx, m.Seq-1); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (s *shard) toEnd(ctx context.Context) error {
 	}
 	if err != nil && !errors.Is(err, port.ErrNoLog) {
 		s.log.Elsewhere(s.n)
-		return nil // nobody answers: the next look may be luckier
+		return nil // no answer: the next read may succeed
 	}
 	s.noteQuorum(!state.NoQuorum)
 	if err != nil || state.Last < s.seen.Load() {
@@ -259,7 +259,7 @@ func (s *shard) toEnd(ctx context.Context) error {
 	return s.fill(ctx, state.Last)
 }
 
-// noteQuorum notes whether the log's servers have a quorum.
+// noteQuorum records whether the log's servers have a quorum.
 func (s *shard) noteQuorum(have bool) {
 	if have {
 		s.poor.Store(0)
@@ -268,7 +268,7 @@ func (s *shard) noteQuorum(have bool) {
 	}
 }
 
-// reach waits until the log was applied up to a sequence.
+// reach waits until the log is applied up to a sequence.
 func (s *shard) reach(ctx context.Context, seq uint64) error {
 	s.nudge()
 	wait := time.Millisecond
@@ -285,8 +285,8 @@ func (s *shard) reach(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// fill reads what is missing up to a sequence and applies it, and reads on
-// meanwhile. A message that nobody has is not skipped.
+// fill reads and applies the messages up to a sequence, and reads ahead while it
+// applies. It returns an error for a missing message, and does not skip it.
 func (s *shard) fill(ctx context.Context, upTo uint64) error {
 	ahead := reader{shard: s}
 	defer ahead.stop()
@@ -304,7 +304,7 @@ func (s *shard) fill(ctx context.Context, upTo uint64) error {
 			tries, wait = 0, s.firstWait()
 			continue
 		}
-		if err == nil { // somebody answered, and does not have it
+		if err == nil { // a server answered, and does not have the message
 			if tries++; tries == missingTries {
 				return &MissingError{Shard: s.n, Seq: from}
 			}
@@ -319,11 +319,11 @@ func (s *shard) fill(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// reader reads a shard's log, one read ahead of what is asked for, and prepares it.
+// reader reads and prepares messages of a shard's log, one read ahead.
 type reader struct {
 	shard  *shard
-	from   uint64          // of the read that was begun
-	got    chan readAnswer // nil: none was
+	from   uint64          // first sequence of the read that was begun
+	got    chan readAnswer // nil: no read was begun
 	cancel context.CancelFunc
 }
 
@@ -332,7 +332,7 @@ type readAnswer struct {
 	err      error
 }
 
-// begin begins to read.
+// begin begins to read messages from a sequence on in the background.
 func (r *reader) begin(ctx context.Context, from uint64) {
 	r.stop()
 	ctx, r.cancel = context.WithCancel(ctx)
@@ -361,7 +361,7 @@ func (r *reader) read(ctx context.Context, from uint64) ([]prepared, error) {
 	return answer.messages, answer.err
 }
 
-// stop ends a read that nobody asks for any more.
+// stop ends a read whose result is not needed.
 func (r *reader) stop() {
 	if r.got != nil {
 		r.cancel()
@@ -370,8 +370,7 @@ func (r *reader) stop() {
 	}
 }
 
-// give applies consecutive messages; a hole among them ends them. Groups that follow
-// each other are written together.
+// give applies messages up to the first gap. Consecutive groups are written together.
 func (s *shard) give(ctx context.Context, messages []prepared) error {
 	return s.store().Exclusively(ctx, func() (err error) {
 		s.gathering = true

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-hub/parley/journal/journaltest"
 )
 
-// TestExerciseWithTakeovers: each case again, by two nodes that take the lead from
-// each other in the middle of it, again and again.
+// TestExerciseWithTakeovers runs each case on two nodes that repeatedly take the lead
+// from each other in the middle of it.
 func TestExerciseWithTakeovers(t *testing.T) {
 	var taken atomic.Int64
 	journaltest.Exercise(t, duoOpener(natsServers{}, 1, &taken))
@@ -55,8 +55,8 @@ func enough(t *testing.T, taken *atomic.Int64) {
 	}
 }
 
-// duo is two nodes that seem to be one engine. All calls go to the one that leads;
-// the other takes over now and then, when nothing is on its way.
+// duo is two nodes that act as one engine. All calls go to the one that leads; the
+// other takes over now and then, when no ticket is pending.
 type duo struct {
 	journal.Engine // the one that leads; changed while no call is made
 	rigs           [2]*rig
@@ -120,8 +120,8 @@ func openDuo(t testing.TB, rigs [2]rig, taken *atomic.Int64) (journal.Engine, jo
 	return d, d
 }
 
-// keep takes the lead again when it was lost to nobody, as nodes do that are not
-// told when to lead.
+// keep takes the lead again after it was lost without a new leader, as nodes without
+// Manual do.
 func (d *duo) keep(shard int) {
 	for {
 		d.mu.Lock()
@@ -147,7 +147,8 @@ func (d *duo) keep(shard int) {
 	}
 }
 
-// turn is called at the beginning of a call, and ends it with what it returns.
+// turn is called at the beginning of a call; the returned function is called at its
+// end. It may take over before the call.
 func (d *duo) turn(mayTake bool) (done func()) {
 	d.mu.Lock()
 	d.pending = slices.DeleteFunc(d.pending, func(t *journal.Ticket) bool { return t.Outcome() != journal.Pending })
@@ -166,7 +167,7 @@ func (d *duo) takeOver() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	old, next := d.rigs[d.at].engine, d.rigs[1-d.at].engine
-	for shard := range old.Shards() { // takes lazy values along
+	for shard := range old.Shards() { // ships lazy values
 		if old.Health().State != journal.Ready || old.Confirm(ctx, shard) != nil {
 			return
 		}
@@ -190,7 +191,7 @@ func (d *duo) noted(t *journal.Ticket, err error) (*journal.Ticket, error) {
 	return t, err
 }
 
-// quiet keeps the lead where it is from now on.
+// quiet adds n to still; while still is greater than 0, the lead does not change.
 func (d *duo) quiet(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,8 +248,8 @@ func (d *duo) Claim(ctx context.Context, shard int, name string) (journal.ClaimS
 	return d.Engine.Claim(ctx, shard, name)
 }
 
-// Who follows on a node reads what was acknowledged by another: what he follows
-// waits for it first, as nodes do for their clients.
+// awaitedLog is a follower on one node that reads what another node acknowledged: it
+// first waits until its node has that, as nodes do for their clients.
 
 type awaitedLog struct {
 	journal.Follower
@@ -270,7 +271,7 @@ func (f awaitedShard) Next(ctx context.Context) ([]journal.Commit, error) {
 	return f.ShardFollower.Next(ctx)
 }
 
-// awaits waits until a node has what the one that leads has.
+// awaits returns a function that waits until a node has everything that the leader has.
 func (d *duo) awaits(e *cluster.Engine, shard int) func() {
 	return func() {
 		d.mu.Lock()
@@ -282,7 +283,7 @@ func (d *duo) awaits(e *cluster.Engine, shard int) func() {
 	}
 }
 
-// leads is the node that leads now.
+// leads returns the node that leads now.
 func (d *duo) leads() *rig {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -309,14 +310,14 @@ func (d *duo) FollowShard(ctx context.Context, shard int, after journal.ShardPos
 	return awaitedShard{f, d.awaits(e, shard)}, nil
 }
 
-// PutSnapshot ends the takeovers: snapshots are a node's own.
+// PutSnapshot ends the takeovers: snapshots are local to a node.
 func (d *duo) PutSnapshot(ctx context.Context, key journal.ValueKey, s journal.Snapshot) error {
 	d.quiet(1)
 	defer d.turn(false)()
 	return d.Engine.PutSnapshot(ctx, key, s)
 }
 
-// Checkpoint ends them too: each node has a disk of its own.
+// Checkpoint ends the takeovers: each node has its own disk.
 func (d *duo) Checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
 	d.quiet(1)
 	defer d.turn(false)()
@@ -395,7 +396,7 @@ func (d *duo) HoldSync() (<-chan struct{}, func()) {
 	return reached, sync.OnceFunc(func() { release(); d.quiet(-1) })
 }
 
-// What fails next is of the node that leads now, so it stays the one.
+// The next fault is injected into the node that leads now, so the lead must not change.
 func (d *duo) FailWrite()     { d.quiet(1); d.leads().FailWrite() }
 func (d *duo) FailSync() bool { d.quiet(1); return d.leads().FailSync() }
 
@@ -427,7 +428,7 @@ func (d *duo) Reopen(t testing.TB) (journal.Engine, journaltest.Faults) {
 	return openDuo(t, again, d.taken)
 }
 
-// Restore begins anew with a restored node and a new one.
+// Restore starts with a restored node and a new one.
 func (d *duo) Restore(t testing.TB, dir string) (journal.Engine, journaltest.Faults) {
 	t.Helper()
 	restored := d.leads().restored(t, dir)

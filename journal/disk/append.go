@@ -48,8 +48,8 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	return plan.Ticket, nil
 }
 
-// draftRoom is memory for the drafts of a batch, which the group copies: it is used
-// again for the next batch.
+// draftRoom is reusable memory for the drafts of a batch. The group copies the drafts,
+// so the next batch can use the same memory.
 type draftRoom struct {
 	drafts  []layout.Draft
 	effects []byte
@@ -57,7 +57,7 @@ type draftRoom struct {
 
 var draftPool = sync.Pool{New: func() any { return new(draftRoom) }}
 
-// Bounds of the memory that is kept.
+// keptDrafts and keptEffects bound the memory that a draftRoom keeps for reuse.
 const (
 	keptDrafts  = 512
 	keptEffects = 256 << 10
@@ -84,7 +84,7 @@ func (r *draftRoom) release() {
 	draftPool.Put(r)
 }
 
-// enterWrite takes the lock when a write of some size may be ordered.
+// enterWrite takes the lock when a write of the given size may be ordered.
 func (e *Engine) enterWrite(ctx context.Context, size int64) error {
 	return e.enterWhen(ctx, e.refusal, func() bool { return e.hasRoom(size) })
 }
@@ -95,8 +95,8 @@ func (e *Engine) enterDrop(ctx context.Context) error {
 	return e.enterWhen(ctx, e.refusedUpkeep, func() bool { return e.hasRoom(0) })
 }
 
-// hasRoom reports whether a write of some size stays within MaxUnsynced, and of a
-// copy within what one group may hold; the lock is held.
+// hasRoom reports whether a write of the given size stays within MaxUnsynced and, in a
+// copy, within the size limit of one group; the lock is held.
 func (e *Engine) hasRoom(size int64) bool {
 	if e.copy != nil && !e.group.batch.Empty() && int64(e.group.batch.Len())+size > e.copy.groupBytes {
 		return false
@@ -104,8 +104,8 @@ func (e *Engine) hasRoom(size int64) bool {
 	return e.stats.Unsynced == 0 || e.stats.Unsynced+size <= e.opts.MaxUnsynced
 }
 
-// enterWhen waits until a call is neither refused nor has to wait, and then takes
-// the lock. It returns the refusal, or the error of ctx.
+// enterWhen waits until the engine is not paused and ready returns true, and returns
+// nil with the lock held. If refusal returns an error or ctx ends, it returns that error.
 func (e *Engine) enterWhen(ctx context.Context, refusal func() error, ready func() bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -135,7 +135,7 @@ func (e *Engine) enterWhen(ctx context.Context, refusal func() error, ready func
 	}
 }
 
-// lookAgain wakes appends that wait; the lock is held.
+// lookAgain wakes the appends that wait for room; the lock is held.
 func (e *Engine) lookAgain() {
 	if e.waiting > 0 {
 		close(e.room)
@@ -143,7 +143,7 @@ func (e *Engine) lookAgain() {
 	}
 }
 
-// grow counts what was added to the gathering group; the lock is held.
+// grow counts the bytes added to the gathering group; the lock is held.
 func (e *Engine) grow(g *group, size int64) {
 	g.bytes += size
 	e.stats.Unsynced += size
@@ -190,7 +190,7 @@ func (e *Engine) writeBatch(g *group, b *journal.Batch, drafts []layout.Draft, p
 	g.entries.AddBatch(b, plan)
 }
 
-// set encodes a value behind its key, in one buffer that is used again.
+// set encodes a key and its value into one reused buffer and adds them to the batch.
 func (e *Engine) set(batch *pebble.Batch, key []byte, encode func(b, key []byte) []byte) {
 	e.scratch = encode(key, key)
 	_ = batch.Set(e.scratch[:len(key)], e.scratch[len(key):], nil)

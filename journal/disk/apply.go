@@ -10,26 +10,26 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// placeRoom is room for the place that is written with a group.
+// placeRoom is the number of bytes reserved for the place that is written with a group.
 const placeRoom = 128
 
-// run is groups that others shipped, one after the other, and that are written in
-// one commit: a copy that is behind has many to write.
+// run is a sequence of shipped groups that are written in one commit, because a copy
+// that is behind has many groups to write.
 type run struct {
-	repr   []byte // of one batch of Pebble's with all their operations
+	repr   []byte // one Pebble batch with the operations of all groups
 	ops    uint32
-	at     Place // of the last one
+	at     Place // of the last group
 	last   uint64
 	count  uint64
 	groups []Group
 	found  layout.GroupContents
 }
 
-// runBytes is how large a run may become.
+// runBytes is the maximum size of a run.
 const runBytes = 256 << 10
 
-// Apply writes a group that another process shipped, and lets readers see it. A
-// group that is not one, or is not the next, is refused with ErrInvalid and
+// Apply writes a group that another process shipped, and lets readers see it. If
+// the group is malformed or is not the next one, Apply returns ErrInvalid and
 // changes nothing.
 func (c *Copy) Apply(g Group, at Place) error {
 	if err := c.Gather(g, at); err != nil {
@@ -38,8 +38,8 @@ func (c *Copy) Apply(g Group, at Place) error {
 	return c.Flush()
 }
 
-// Check looks through a group that another process shipped, so that Gather does not
-// have to. It may be called at any time. What is not a group is refused with ErrInvalid.
+// Check validates a group that another process shipped, so that Gather does not
+// have to. It may be called at any time. It returns ErrInvalid if the group is malformed.
 func (c *Copy) Check(g *Group) error {
 	found, err := layout.CheckGroup(g.Batch, g.First, g.Count, func(p journal.PartitionName) bool {
 		return journal.ShardOf(p, c.copy.shards) == c.shard
@@ -51,8 +51,8 @@ func (c *Copy) Check(g *Group) error {
 	return nil
 }
 
-// Gather is Apply, but that what is written may wait for Flush. The function that
-// is run exclusively calls that before it ends.
+// Gather is like Apply, but may delay the write until Flush. The function passed to
+// Exclusively must call Flush before it returns.
 func (c *Copy) Gather(g Group, at Place) error {
 	e, r := c.Engine, &c.copy.run
 	if end := max(e.view.offset, r.last); g.Count > 0 && g.First != end+1 {
@@ -86,7 +86,7 @@ func (c *Copy) Gather(g Group, at Place) error {
 	return nil
 }
 
-// Flush writes what was gathered, in one commit, and lets readers see it.
+// Flush writes the gathered groups in one commit, and lets readers see them.
 func (c *Copy) Flush() error {
 	e, r := c.Engine, c.copy.run
 	if r.repr == nil {
@@ -106,8 +106,9 @@ func (c *Copy) Flush() error {
 	return c.failing(e.adopt(&r))
 }
 
-// adopt lets readers see groups that were applied. Of what others ordered only
-// the newest commits are kept in memory, while the shard is followed.
+// adopt lets readers see groups that were applied. Of groups that other processes
+// ordered, only the newest commits are kept in memory, and only while the shard is
+// followed.
 func (e *Engine) adopt(r *run) error {
 	snap := e.db.NewSnapshot()
 	last, found := r.last, r.found
@@ -152,8 +153,8 @@ func (e *Engine) adopt(r *run) error {
 	return err
 }
 
-// appliedAll are the commits of groups that follow each other; nil unless those of
-// all are known.
+// appliedAll returns the commits of consecutive groups, or nil unless the commits of
+// every group are known.
 func (v *view) appliedAll(groups []Group) (commits []journal.Commit) {
 	for _, g := range groups {
 		if g.Count == 0 {
@@ -168,9 +169,9 @@ func (v *view) appliedAll(groups []Group) (commits []journal.Commit) {
 	return commits
 }
 
-// applied are the commits of a group with their hints, for those who follow the
-// shard; nil when nobody does, or when they cannot be read: who follows then reads
-// the store, and finds out.
+// applied returns the commits of a group with their hints, for followers of the
+// shard. It returns nil if there are no followers or if the commits cannot be read:
+// the followers then read the store and get the error.
 func (v *view) applied(g Group) (commits []journal.Commit) {
 	if uint64(len(g.Hints)) != g.Count || v.engine.recent.following.Load() == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 // backupPrefix names the checkpoints that backups are made from.
 const backupPrefix = "backup-"
 
-// removeBackups removes what a process left that was killed during a backup.
+// removeBackups removes the checkpoints left by a process that was killed during a backup.
 func removeBackups(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -32,9 +32,9 @@ func removeBackups(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// Backup writes an archive of a live engine to w. The checkpoint it is made
-// from lives in the data folder meanwhile. It returns the position that the
-// backup holds.
+// Backup writes an archive of a live engine to w and returns the position of the
+// backup. While it runs, the checkpoint that the archive is made from is in the
+// data folder.
 func (e *Engine) Backup(ctx context.Context, w io.Writer, progress Progress) (at journal.StorePosition, err error) {
 	fs := e.opts.FS
 	dir := fs.PathJoin(e.dir, fmt.Sprintf("%s%d", backupPrefix, e.backups.Add(1)))

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// TestBackupUnderLoad streams a backup while writers go on, and restores it to
+// TestBackupUnderLoad streams a backup while writers continue, and restores it to
 // a consistent prefix.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,8 @@ func TestStatsOfAFolder(t *testing.T) {
 	}
 }
 
-// goneWriter is a reader of a backup that leaves in the middle.
+// goneWriter is a writer that fails in the middle of a backup, as when the receiver
+// disconnects.
 type goneWriter struct{ left int }
 
 var errGone = errors.New("the reader has gone")
@@ -180,8 +181,8 @@ func (w *goneWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestABackupWithoutAReaderLeavesNothing writes a backup to somebody who leaves:
-// the engine goes on, without the checkpoint that it was made from.
+// TestABackupWithoutAReaderLeavesNothing writes a backup to a receiver that
+// disconnects: the engine continues, and the backup's checkpoint is removed.
 func TestABackupWithoutAReaderLeavesNothing(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewCrashableMem()
@@ -204,7 +205,7 @@ func TestABackupWithoutAReaderLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedBackupLeavesNothing kills a process in the middle of one.
+// TestAnInterruptedBackupLeavesNothing kills a process in the middle of a backup.
 func TestAnInterruptedBackupLeavesNothing(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewCrashableMem()

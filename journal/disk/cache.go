@@ -1,7 +1,7 @@
 package disk
 
-// cache keeps what was used lately: two generations, of which the older one is
-// thrown away when the younger is full. It holds at most twice its size.
+// cache keeps recently used entries in two generations. It discards the older one
+// when the younger is full, so it holds at most twice its size.
 type cache[K comparable, V any] struct {
 	size       int
 	young, old map[K]V
@@ -36,8 +36,8 @@ func (c *cache[K, V]) remove(key K) {
 	delete(c.old, key)
 }
 
-// emptied returns an empty map for the next generation: the one that is forgotten,
-// because a map that grows anew is copied several times.
+// emptied returns an empty map for the next generation. It reuses the discarded map,
+// because a new map is copied several times while it grows.
 func emptied[K comparable, V any](old map[K]V, size int) map[K]V {
 	if old == nil {
 		return make(map[K]V, size/4)

@@ -29,7 +29,7 @@ func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosit
 	return at, nil
 }
 
-// checkpoint makes a copy without checksums.
+// checkpoint makes a checkpoint without checksums.
 func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
 	var at journal.ShardPosition
 	made := false // known to the committer
@@ -38,7 +38,7 @@ func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosit
 		return err
 	}, func() {
 		if made {
-			_ = e.opts.FS.RemoveAll(dir) // half a copy is none
+			_ = e.opts.FS.RemoveAll(dir) // a partial copy is useless
 		}
 	})
 	if err != nil {
@@ -47,8 +47,8 @@ func (e *Engine) checkpoint(ctx context.Context, dir string) (journal.StorePosit
 	return journal.StorePosition{at}, e.describeCheckpoint(dir, at)
 }
 
-// checkpointNow makes the files of a copy; on the committer, while nothing is in
-// flight. It reports whether there is something to remove.
+// checkpointNow makes the files of a checkpoint. It runs on the committer while
+// nothing is in flight. made reports whether there are files to remove on failure.
 func (e *Engine) checkpointNow(dir string) (at journal.ShardPosition, made bool, err error) {
 	fs := e.opts.FS
 	if storefs.Exists(fs, dir) {
@@ -60,8 +60,8 @@ func (e *Engine) checkpointNow(dir string) (at journal.ShardPosition, made bool,
 	if err := storefs.MakeDir(fs, dir); err != nil {
 		return at, true, errors.Join(err, fs.RemoveAll(dir))
 	}
-	// Pebble creates the copy through its own file system; nothing is
-	// admitted to the log meanwhile but the sync of what is in it.
+	// Pebble creates the copy through its own file system. Meanwhile the
+	// guard admits only the sync of what is already in the log.
 	err = e.guard.Hand(func() error {
 		return e.db.Checkpoint(fs.PathJoin(dir, datadir.StoreDir), pebble.WithFlushedWAL())
 	})
@@ -71,7 +71,7 @@ func (e *Engine) checkpointNow(dir string) (at journal.ShardPosition, made bool,
 	return at, true, nil
 }
 
-// describeCheckpoint adds to the files of a copy what it is.
+// describeCheckpoint adds the files that describe a checkpoint.
 func (e *Engine) describeCheckpoint(dir string, at journal.ShardPosition) error {
 	fs := e.opts.FS
 	err := errors.Join(
@@ -85,8 +85,8 @@ func (e *Engine) describeCheckpoint(dir string, at journal.ShardPosition) error 
 }
 
 // Checkpoints makes a checkpoint of each of several copies at one moment, at which
-// nothing is in flight in any of them. A folder for each must not exist. Nothing is
-// left when it fails.
+// nothing is in flight in any of them. The folders in dirs must not exist. If it
+// fails, it removes what it made.
 func Checkpoints(ctx context.Context, copies []*Copy, dirs []string) (_ journal.StorePosition, err error) {
 	at := make(journal.StorePosition, len(copies))
 	defer func() {
@@ -96,7 +96,7 @@ func Checkpoints(ctx context.Context, copies []*Copy, dirs []string) (_ journal.
 			}
 		}
 	}()
-	var mu sync.Mutex // whoever is left behind by ctx does nothing afterwards
+	var mu sync.Mutex // a task that outlives ctx does nothing
 	over := false
 	hold := func() error {
 		mu.Lock()

@@ -23,9 +23,9 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// Some failures end the process, or leave Pebble in a state that nobody may
-// touch. They are tried in a child: this test binary, told by its environment
-// to do something else.
+// Some failures end the process, or leave Pebble in a state in which it must not be
+// called. They are tested in a child process: this test binary, with its role in an
+// environment variable.
 const childRole = "DISK_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	case "":
 		_ = flag.Set("rapid.checks", strconv.Itoa(scale.N(40)))
 		goleak.VerifyTestMain(m)
-	case "test": // a test that leaves goroutines behind
+	case "test": // a test that leaks goroutines
 		os.Exit(m.Run())
 	case "writer":
 		os.Exit(childWriter(vfs.Default))
@@ -45,13 +45,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// endWithParent ends a child whose parent was killed: some wait for ever.
+// endWithParent ends a child whose parent was killed: some children would wait
+// forever.
 func endWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(5)
 }
 
-// child prepares this binary in a role.
+// child returns a command that runs this binary in a role.
 func child(t testing.TB, role string, env ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -66,8 +67,8 @@ func child(t testing.TB, role string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// inChild reports whether the test runs in a child; if not, it runs it in one,
-// for what can never be closed or undone in this process.
+// inChild reports whether the test runs in a child; if not, it runs the test in one.
+// It is for tests that leave something that cannot be closed or undone in this process.
 func inChild(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(childRole) != "" {
@@ -92,7 +93,7 @@ func childLogs(w int) (journal.LogName, journal.LogName) {
 }
 
 // childWriter writes with many writers and prints a line for every durable
-// batch. It ends with 3 and a clear last line when the journal fails.
+// batch. When the journal fails, it returns 3 and prints the error as its last line.
 func childWriter(fs vfs.FS) int {
 	out := &lines{w: os.Stdout}
 	most, _ := strconv.Atoi(os.Getenv("DISK_TEST_APPENDS"))
@@ -132,7 +133,7 @@ func childWriter(fs vfs.FS) int {
 	case <-e.Failed():
 	}
 	if err := e.Health().Err; err != nil {
-		<-done // every waiter is answered
+		<-done // every waiter has returned
 		out.print("journal: failed: %v", strings.ReplaceAll(err.Error(), "\n", " "))
 		return 3
 	}
@@ -144,7 +145,7 @@ func childWriter(fs vfs.FS) int {
 	return 0
 }
 
-// childTask makes the folder from another one, if it is told so.
+// childTask makes the folder from another one, if the environment names a task.
 func childTask(dir string, opts disk.Options) error {
 	from := os.Getenv("DISK_TEST_FROM")
 	switch os.Getenv("DISK_TEST_TASK") {
@@ -189,7 +190,7 @@ func (l *lines) print(format string, args ...any) {
 	fmt.Fprintf(l.w, format+"\n", args...)
 }
 
-// watched is what a child said.
+// watched is what a child has printed.
 type watched struct {
 	mu    sync.Mutex
 	acked [childWriters]int
@@ -229,7 +230,8 @@ func watch(r io.Reader) (*watched, <-chan struct{}) {
 	return w, ended
 }
 
-// verifyChild opens what a child left, and compares it with what it said.
+// verifyChild opens the folder that a child left, and compares it with what the child
+// printed.
 func verifyChild(t testing.TB, dir string, w *watched, what string) {
 	t.Helper()
 	e, err := disk.Open(dir, disk.Options{MinFree: -1})

@@ -11,9 +11,9 @@ import (
 // lately; a nil holder means that the claim is free. It has two generations and
 // forgets the older one when the younger is full.
 //
-// It also tells whether a lookup that was made in an older view still holds:
-// every claim that changed since view number known is in the table, so a claim
-// that is not in it is as that view or a later one had it.
+// It also tells whether a lookup made in an older view is still valid: every claim
+// that changed since view number known is in the table, so a claim that is not in
+// the table has not changed since that view.
 type claimTable struct {
 	size       int // of a generation
 	young, old map[string]*order.Held
@@ -21,8 +21,8 @@ type claimTable struct {
 	known      uint64 // number of the view when old began
 }
 
-// reset forgets everything, including what was looked up before view number
-// now.
+// reset forgets everything, and makes lookups from before view number now
+// invalid.
 func (c *claimTable) reset(now uint64) {
 	c.young, c.old = map[string]*order.Held{}, nil
 	c.turned, c.known = now, now
@@ -35,7 +35,7 @@ func (c *claimTable) get(name string) (held *order.Held, ok bool) {
 	return held, ok
 }
 
-// put adds what a claim is in view number now, which is the newest.
+// put records the holder of a claim in view number now, which is the newest.
 func (c *claimTable) put(name string, held *order.Held, now uint64) {
 	if len(c.young) >= c.size {
 		next := emptied(c.old, c.size)
@@ -45,7 +45,7 @@ func (c *claimTable) put(name string, held *order.Held, now uint64) {
 	c.young[name] = held
 }
 
-// lookup is the holder of a claim as one view has it.
+// lookup is the holder of a claim in one view.
 type lookup struct {
 	name string
 	held *order.Held
@@ -76,8 +76,8 @@ func (e *Engine) enterClaims(names []string) (*view, []string) {
 	return v, unknown
 }
 
-// mustLookUp reports whether only the store knows who holds a claim; the lock is
-// held.
+// mustLookUp reports whether the holder of a claim can only be read from the store;
+// the lock is held.
 func (e *Engine) mustLookUp(name string) bool {
 	if _, known := e.claims.get(name); known || e.book.HasClaim(name) {
 		return false
@@ -87,8 +87,8 @@ func (e *Engine) mustLookUp(name string) bool {
 }
 
 // findClaims looks claims up without the lock, so that the lookup under
-// the lock finds them in memory (addClaims). A claim that cannot be read is left
-// out: the lookup under the lock returns the error.
+// the lock finds them in memory (addClaims). It omits a claim that cannot be
+// read: the lookup under the lock returns the error.
 func (e *Engine) findClaims(names []string) (found []lookup, number uint64) {
 	if len(names) == 0 {
 		return nil, 0
@@ -107,8 +107,8 @@ func (e *Engine) findClaims(names []string) (found []lookup, number uint64) {
 	return found, v.number
 }
 
-// addClaims adds lookups made in view number n to the table, as far as they
-// still hold; the lock is held.
+// addClaims adds those lookups made in view number n to the table that are still
+// valid; the lock is held.
 func (e *Engine) addClaims(found []lookup, n uint64) {
 	if n < e.claims.known {
 		return // some claim may have changed and been forgotten since

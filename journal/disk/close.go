@@ -29,7 +29,7 @@ func (e *Engine) close() error {
 	close(e.stop)
 	ended := make(chan error, 1)
 	go func() {
-		<-e.done // what was ordered has ended
+		<-e.done // the committer has ended every ordered batch
 		e.bell.Close(journal.ErrClosed)
 		e.helpers.Wait()
 		e.readers.Wait()
@@ -42,8 +42,8 @@ func (e *Engine) close() error {
 	return err
 }
 
-// awaitClose waits for the store to be closed; when it has failed, or fails on
-// the way, only for a while.
+// awaitClose waits for the store to be closed. If the engine has failed, or fails
+// meanwhile, it waits at most closePatience.
 func (e *Engine) awaitClose(ended <-chan error) error {
 	select {
 	case err := <-ended:
@@ -62,8 +62,8 @@ func (e *Engine) awaitClose(ended <-chan error) error {
 	}
 }
 
-// closeStore closes Pebble, and vouches for the store if all went well. The
-// folder's lock is kept when something may still be writing.
+// closeStore closes Pebble, and calls vouch if that succeeded. It keeps the
+// folder's lock if something may still be writing.
 func (e *Engine) closeStore() (err error) {
 	defer func() {
 		if p := recover(); p != nil {

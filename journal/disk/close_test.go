@@ -10,8 +10,8 @@ import (
 )
 
 // TestCloseWaitsForCompactions closes a store that has so many tables on its
-// first level that Pebble flushes nothing more before some were compacted, which
-// nobody let it do while batches arrived.
+// first level that Pebble flushes nothing more before some are compacted, which
+// the scheduler did not allow while batches arrived.
 func TestCloseWaitsForCompactions(t *testing.T) {
 	t.Parallel()
 	const most = 4

@@ -15,20 +15,21 @@ import (
 )
 
 // fillTime is how long the committer waits for the writers it just released, and
-// fillEach how long for each of them: most come back at once, and then share a sync.
-// Waiting longer for one would only use a processor.
+// fillEach how long for each of them: most append again at once, and then share a
+// sync. Waiting longer for one would only use a processor.
 const (
 	fillTime = 100 * time.Microsecond
 	fillEach = 20 * time.Microsecond
 )
 
-// After fillMisses waits without a result the committer waits only every fillProbe-th time.
+// After fillMisses waits in which no batch arrived, the committer waits only every
+// fillProbe-th time.
 const (
 	fillMisses = 4
 	fillProbe  = 16
 )
 
-// commitLoop is the one committer: it takes what was gathered during the last
+// commitLoop runs the only committer: it takes the group gathered during the last
 // sync, makes it durable, and lets readers see it.
 func (e *Engine) commitLoop() {
 	defer close(e.done)
@@ -59,7 +60,7 @@ func (e *Engine) commitLoop() {
 			e.fill(released)
 			select {
 			case task := <-e.tasks:
-				_ = e.settle() // a task is told when the engine has failed
+				_ = e.settle() // the task returns an error if the engine has failed
 				task(nil)
 			default:
 			}
@@ -68,7 +69,7 @@ func (e *Engine) commitLoop() {
 	e.refuseTasks()
 }
 
-// refuseTasks answers those who asked too late.
+// refuseTasks ends the tasks that were submitted too late to run.
 func (e *Engine) refuseTasks() {
 	for {
 		select {
@@ -80,9 +81,9 @@ func (e *Engine) refuseTasks() {
 	}
 }
 
-// fill waits for as many batches as were just released, but not for long. It
-// yields rather than sleeps, because a timer would oversleep. Where nobody came
-// back the last times, it seldom waits: that only takes the processor from others.
+// fill waits, for at most fillTime, until as many batches arrive as were just
+// released. It yields rather than sleeps, because a timer would oversleep. If no
+// batch arrived in the last waits, it seldom waits, because waiting uses a processor.
 func (e *Engine) fill(released int64) {
 	if e.copy != nil && e.copy.behind != nil {
 		e.refill()
@@ -104,7 +105,7 @@ func (e *Engine) fill(released int64) {
 }
 
 // take makes the gathering group the one in flight. Lazy values are saved with
-// it; without a group they are taken only when they are due.
+// the group; if it is empty, they are taken only when they are due.
 func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,7 +123,7 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.since.Store(time.Now().UnixNano())
 	e.dirty, e.leaving = 0, e.dirty
 	if e.copy != nil {
-		e.lookAgain() // a group has only so much room
+		e.lookAgain() // the new group has room
 	}
 	if len(e.lazy) == 0 {
 		e.leaving = 0
@@ -144,8 +145,7 @@ type lazyWrite struct {
 	value journal.Value
 }
 
-// commit makes a group durable, however that is done, and visible. It reports
-// whether the engine goes on.
+// commit makes a group durable and visible. It reports whether the engine goes on.
 func (e *Engine) commit(g *group, lazy []lazyWrite) bool {
 	synced := !g.empty()
 	if synced && e.noRoom(g) {
@@ -182,8 +182,8 @@ func (e *Engine) sync(g *group, synced bool) bool {
 	return e.publish(g, synced, took)
 }
 
-// finish adds what is written once for the group. Keys of one kind are sorted,
-// because Pebble inserts sorted keys faster.
+// finish adds the keys that are written once for each group. Keys of one kind are
+// sorted, because Pebble inserts sorted keys faster.
 func (g *group) finish(room *finishRoom) {
 	if g.last > 0 {
 		key := layout.CommitKey(nil, g.last)
@@ -215,8 +215,8 @@ func (g *group) finish(room *finishRoom) {
 	g.heads = heads
 }
 
-// finishRoom is memory that finishing a group needs; the next group uses it again.
-// The heads of a group are in use until the next but one is finished.
+// finishRoom is reusable memory for finishing a group. The heads of a group are in
+// use until the next group but one is finished, so the engine alternates two rooms.
 type finishRoom struct {
 	list  []keyedHead
 	keys  []byte
@@ -232,8 +232,8 @@ type keyedHead struct {
 // maxRoom bounds the number of heads for which memory is kept.
 const maxRoom = 4096
 
-// write hands a batch to Pebble and waits for its sync. These are two calls
-// because Pebble's Apply answers a failed sync by calling the logger's Fatalf and
+// write passes a batch to Pebble and waits for its sync. These are two calls,
+// because Pebble's Apply handles a failed sync by calling the logger's Fatalf and
 // returning nil.
 func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
 	defer func() {
@@ -254,7 +254,8 @@ func (e *Engine) write(batch *pebble.Batch, sync bool) (err error) {
 	return nil
 }
 
-// publish lets readers see a durable group, then tells those who wait for it.
+// publish lets readers see a durable group, then ends its tickets and notifies
+// the followers.
 func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	snap := e.db.NewSnapshot()
 	e.mu.Lock()
@@ -311,8 +312,8 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	e.mu.Unlock()
 
 	g.fate.End(journal.Durable, nil)
-	// Waiters run before the followers are rung where that costs nothing: it
-	// shortens their latency, and neither order is wrong.
+	// Yield so that waiters can run before the followers are notified. This
+	// shortens their latency; either order is correct.
 	runtime.Gosched()
 	e.ring(g)
 	old.release()

@@ -22,7 +22,7 @@ type contents struct {
 	Values map[string]string
 }
 
-// populate writes a bit of everything.
+// populate writes some data of every kind.
 func populate(t testing.TB, e journal.Engine) {
 	t.Helper()
 	for i := range 6 {
@@ -60,8 +60,8 @@ func commit(t testing.TB, e journal.Engine, b journal.Batch) *journal.Ticket {
 	return ticket
 }
 
-// readAll reads everything that populate may have written. Errors are returned
-// beside what could be read.
+// readAll reads everything that populate may have written. It returns what could be
+// read, and the errors.
 func readAll(e journal.Engine) (contents, []error) {
 	c := contents{Logs: map[string][]string{}, Claims: map[string]string{}, Values: map[string]string{}}
 	var errs []error
@@ -101,7 +101,7 @@ func readAll(e journal.Engine) (contents, []error) {
 	return c, errs
 }
 
-// within reports whether everything in c is also, and the same, in whole.
+// within returns an error unless everything in c is in whole, with the same content.
 func (c contents) within(whole contents) error {
 	for log, texts := range c.Logs {
 		for i, text := range texts {

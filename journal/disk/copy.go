@@ -14,39 +14,39 @@ import (
 )
 
 // Copy is a store that is the copy of a log kept elsewhere. A group is durable
-// when that log has it, and is applied here without a sync: what a crash takes
+// when that log has it, and is applied here without a sync: what a crash loses
 // is read from the log again. While this process leads, the store's committer
-// ships groups; otherwise groups that others shipped are applied. Everything else
-// is the engine's.
+// ships groups; otherwise the copy applies groups that other processes shipped.
+// In everything else it is an Engine.
 type Copy struct{ *Engine }
 
-// CopyOptions say what a store is a copy of.
+// CopyOptions describe the log that a store is a copy of.
 type CopyOptions struct {
 	Shard, Shards int
 	GroupBytes    int64 // a batch that makes a group larger waits for the next one
-	// Ship makes a group durable in the log and returns its place there. When the
-	// outcome is not Durable, the group is not applied: it ends so, and this
-	// process no longer leads. Ship runs on the committer.
+	// Ship makes a group durable in the log and returns its place there. If the
+	// outcome is not Durable, the group is not applied, its tickets end with that
+	// outcome, and this process no longer leads. Ship runs on the committer.
 	Ship func(g Group) (Place, journal.Outcome, error)
 }
 
 // Group is what one commit writes.
 type Group struct {
-	First, Count uint64   // offsets; no batch is in it when Count is 0
+	First, Count uint64   // offsets; the group has no batch when Count is 0
 	Hints        [][]byte // of the batches
-	Batch        []byte   // Pebble's; valid until Ship returns
+	Batch        []byte   // a Pebble batch; valid until Ship returns
 
-	found *layout.GroupContents // of a group that was checked; nil: it was not
+	found *layout.GroupContents // set by Check; nil: not checked
 }
 
 // Empty reports whether the group writes nothing.
 func (g *Group) Empty() bool { return len(g.Batch) <= pebbleHeader }
 
-// pebbleHeader is the length of a batch of Pebble's that writes nothing.
+// pebbleHeader is the length of a Pebble batch that writes nothing.
 const pebbleHeader = 12
 
-// Place is where in its log a copy is. It is stored with the group that it is
-// the place of.
+// Place is the position of a copy in its log. It is stored together with the group
+// at that position.
 type Place = layout.Place
 
 type copying struct {
@@ -57,11 +57,11 @@ type copying struct {
 	run           run   // used on the committer
 
 	behind *behind     // durable and not applied yet; used on the committer
-	wanted atomic.Bool // somebody waits until it is applied
+	wanted atomic.Bool // a reader waits until behind is applied
 }
 
-// OpenCopy opens a folder as a copy, and makes it if there is none. It follows
-// until TakeOver is called.
+// OpenCopy opens a folder as a copy, and creates it if it does not exist. The copy
+// follows until TakeOver is called.
 func OpenCopy(dir string, opts Options, c CopyOptions) (*Copy, error) {
 	e, err := open(dir, opts, &copying{shard: c.Shard, shards: c.Shards, groupBytes: c.GroupBytes, ship: c.Ship})
 	if err != nil {
@@ -72,23 +72,23 @@ func OpenCopy(dir string, opts Options, c CopyOptions) (*Copy, error) {
 		return nil, errors.Join(fmt.Errorf("data folder %s: %w", dir, err), e.Close())
 	}
 	if at.Epoch != e.epoch {
-		at = Place{Epoch: e.epoch} // restored: it is a copy of no log yet
+		at = Place{Epoch: e.epoch} // restored: not yet a copy of any log
 	}
 	e.copy.at = at
 	return &Copy{e}, nil
 }
 
 // Exclusively runs fn on the committer while nothing is in flight. At, Apply,
-// Gather, Flush, Move, TakeOver and Yield are called from such an fn.
+// Gather, Flush, Move, TakeOver and Yield must be called from such a function.
 func (c *Copy) Exclusively(ctx context.Context, fn func() error) error {
 	_, err := c.betweenGroups(ctx, false, fn, func() {})
 	return err
 }
 
-// At is where the copy is.
+// At returns the position of the copy in its log.
 func (c *Copy) At() Place { return c.copy.at }
 
-// Offset is that of the last batch of the copy.
+// Offset returns the offset of the last batch of the copy.
 func (c *Copy) Offset() uint64 { return c.durable.Load() }
 
 // writeAt applies a batch together with its place.
@@ -97,9 +97,9 @@ func (e *Engine) writeAt(batch *pebble.Batch, at Place) error {
 	return e.write(batch, false)
 }
 
-// Move stores a place that nothing was written at.
+// Move stores a place at which there is no group to write.
 func (c *Copy) Move(at Place) error {
-	if err := c.Flush(); err != nil { // what was gathered is before it
+	if err := c.Flush(); err != nil { // the gathered groups come before at
 		return err
 	}
 	b := c.db.NewBatch()
@@ -111,7 +111,7 @@ func (c *Copy) Move(at Place) error {
 	return c.failing(c.writeAt(b, at))
 }
 
-// failing ends the engine when its store does not take a write.
+// failing fails the engine if err, the result of a write, is not nil.
 func (c *Copy) failing(err error) error {
 	if err != nil {
 		c.fail(err)
@@ -119,8 +119,8 @@ func (c *Copy) failing(err error) error {
 	return err
 }
 
-// TakeOver begins to order: what is applied is all there is. The term is at least
-// the one given.
+// TakeOver begins to order; every group of the log must be applied. The new term is
+// at least the given one.
 func (c *Copy) TakeOver(term uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,9 +136,9 @@ func (c *Copy) TakeOver(term uint64) error {
 	return nil
 }
 
-// Yield stops ordering, to a node if that is known. What is ordered and not
-// durable is aborted. Lazy values that were not shipped are lost to a node, as in
-// a crash.
+// Yield stops ordering; node is the new leader, or empty if it is not known. It
+// aborts what is ordered and not durable. If node is known, lazy values that were
+// not shipped are lost, as in a crash.
 func (c *Copy) Yield(node string) {
 	notMine := &journal.NotMineError{Shard: c.shard, Node: node}
 	c.mu.Lock()
@@ -154,7 +154,7 @@ func (c *Copy) Yield(node string) {
 	}
 }
 
-// follow refuses what arrives from now on.
+// follow refuses writes from now on.
 func (e *Engine) follow(cause error) {
 	var notMine *journal.NotMineError
 	if !errors.As(cause, &notMine) {
@@ -194,10 +194,10 @@ func (e *Engine) Confirm(ctx context.Context, shard int) error {
 	return &journal.NotMineError{Shard: shard}
 }
 
-// Ended is closed when the copy is closed.
+// Ended returns a channel that is closed when the copy is closed.
 func (c *Copy) Ended() <-chan struct{} { return c.stop }
 
-// CopyEpoch is the epoch of a copy that nobody has open.
+// CopyEpoch returns the epoch of a copy that is not open.
 func CopyEpoch(dir string, opts Options) (epoch uint64, err error) {
 	c, err := OpenCopy(dir, opts, CopyOptions{})
 	if err != nil {
@@ -206,7 +206,7 @@ func CopyEpoch(dir string, opts Options) (epoch uint64, err error) {
 	return c.epoch, c.Close()
 }
 
-// BeginCopy makes a copy that nobody has open one of no log, in a later epoch.
+// BeginCopy detaches a copy that is not open from its log and begins a later epoch.
 func BeginCopy(dir string, opts Options, epoch uint64) error {
 	c, err := OpenCopy(dir, opts, CopyOptions{})
 	if err != nil {

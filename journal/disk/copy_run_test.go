@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// catchUp applies what a copy does not have, in as few commits as it takes.
+// catchUp applies the groups that a copy does not have, in as few commits as possible.
 func (l *sharedLog) catchUp(c *disk.Copy) error {
 	return c.Exclusively(ctx, func() error {
 		l.mu.Lock()
@@ -26,9 +26,9 @@ func (l *sharedLog) catchUp(c *disk.Copy) error {
 	})
 }
 
-// TestCopyCatchesUp: groups that are written together leave what they leave one by
-// one, with drops and removals among them; who follows the copy gets each commit
-// with its hint.
+// TestCopyCatchesUp: groups that are written together, including drops and removals,
+// have the same result as groups written one by one; a follower of the copy gets each
+// commit with its hint.
 func TestCopyCatchesUp(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{}
@@ -81,14 +81,14 @@ func TestCopyCatchesUp(t *testing.T) {
 	}
 }
 
-// TestCopyCatchesUpToABadGroup: what is before a group that is none is written.
+// TestCopyCatchesUpToABadGroup: the groups before an invalid group are written.
 func TestCopyCatchesUpToABadGroup(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{}
 	a, b := log.open(t, vfs.NewMem()), log.open(t, vfs.NewMem())
 	takeOver(t, a, 1)
 	populate(t, a)
-	if err := a.Confirm(ctx, 0); err != nil { // takes the lazy value along
+	if err := a.Confirm(ctx, 0); err != nil { // ships the lazy value
 		t.Fatal(err)
 	}
 	settle(t, a)

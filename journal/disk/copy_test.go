@@ -15,11 +15,11 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// sharedLog is a log that stores are copies of. Its places are counted from 1.
+// sharedLog is a log that stores are copies of. Its sequences begin at 1.
 type sharedLog struct {
 	mu     sync.Mutex
 	groups []disk.Group
-	refuse error // what the next group is lost with
+	refuse error // the error with which the next group is lost
 }
 
 func (l *sharedLog) ship(g disk.Group) (disk.Place, journal.Outcome, error) {
@@ -48,7 +48,7 @@ func (l *sharedLog) open(t testing.TB, fs vfs.FS) *disk.Copy {
 	return c
 }
 
-// follow applies what a copy does not have.
+// follow applies the groups that a copy does not have.
 func (l *sharedLog) follow(t testing.TB, c *disk.Copy) {
 	t.Helper()
 	err := c.Exclusively(ctx, func() error {
@@ -66,14 +66,14 @@ func (l *sharedLog) follow(t testing.TB, c *disk.Copy) {
 	}
 }
 
-// all is what was shipped.
+// all returns the shipped groups.
 func (l *sharedLog) all() []disk.Group {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.groups
 }
 
-// at is where a copy is.
+// at returns the place of a copy.
 func at(t testing.TB, c *disk.Copy) (p disk.Place) {
 	t.Helper()
 	if err := c.Exclusively(ctx, func() error { p = c.At(); return nil }); err != nil {
@@ -109,8 +109,8 @@ func same(t testing.TB, a, b journal.Engine) {
 	}
 }
 
-// TestCopies: one copy orders, the other applies the same bytes and shows the
-// same; then it takes over, and the first follows.
+// TestCopies: one copy orders, the other applies the same bytes and has the same
+// contents; then it takes over, and the first one follows.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{}
@@ -122,7 +122,7 @@ func TestCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer follower.Close()
-	if err := a.Confirm(ctx, 0); err != nil { // takes the lazy value along
+	if err := a.Confirm(ctx, 0); err != nil { // ships the lazy value
 		t.Fatal(err)
 	}
 	settle(t, a)
@@ -184,7 +184,7 @@ func TestCopyGoesOnWithARemoval(t *testing.T) {
 	takeOver(t, a, 1)
 	populate(t, a)
 	settle(t, a)
-	// Up to the drop, and nothing of its removal.
+	// Apply the groups up to the drop, without its removal.
 	for n, g := range log.all() {
 		if err := b.Exclusively(ctx, func() error { return b.Apply(g, log.place(n+1)) }); err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func TestCopyGoesOnWithARemoval(t *testing.T) {
 	}
 }
 
-// TestCopyAfterACrash: what a crash takes from a copy is applied again.
+// TestCopyAfterACrash: what a copy loses in a crash is applied again.
 func TestCopyAfterACrash(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{}
@@ -236,8 +236,8 @@ func TestCopyAfterACrash(t *testing.T) {
 	}
 }
 
-// TestCopyThatEndsBeforeItsMark: where a store alone refuses, because something that
-// was durable is gone, a copy has it from its log, in the same epoch.
+// TestCopyThatEndsBeforeItsMark: where a store that is not a copy refuses to open,
+// because durable data is lost, a copy reads it from its log again, in the same epoch.
 func TestCopyThatEndsBeforeItsMark(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{}
@@ -272,8 +272,8 @@ func TestCopyThatEndsBeforeItsMark(t *testing.T) {
 	same(t, b, again)
 }
 
-// TestCopyLosesTheLead: a group that is lost ends failed, those behind it
-// aborted, and nothing of them is seen.
+// TestCopyLosesTheLead: a group that is lost ends failed, the groups after it end
+// aborted, and none of them is visible.
 func TestCopyLosesTheLead(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{}
@@ -365,8 +365,8 @@ func TestCopyRefusesForeignGroups(t *testing.T) {
 	}
 }
 
-// FuzzCopyApply: whatever comes as a group is applied or refused, and the store
-// stays well.
+// FuzzCopyApply: any input is applied as a group or refused, and the store stays
+// intact.
 func FuzzCopyApply(f *testing.F) {
 	log := &sharedLog{}
 	a := log.open(f, vfs.NewMem())
@@ -394,7 +394,7 @@ func FuzzCopyApply(f *testing.F) {
 }
 
 // TestCopyRebuiltDuringARemoval: the claims of a dropped log are released in every
-// copy, also when the index of the one that removes it was rebuilt without them.
+// copy, even if the copy that removes the log rebuilt its index without them.
 func TestCopyRebuiltDuringARemoval(t *testing.T) {
 	t.Parallel()
 	whole := &sharedLog{}
@@ -402,7 +402,7 @@ func TestCopyRebuiltDuringARemoval(t *testing.T) {
 	takeOver(t, a, 1)
 	populate(t, a)
 	settle(t, a)
-	log := &sharedLog{} // up to the drop, and nothing of its removal
+	log := &sharedLog{} // the groups up to the drop, without its removal
 	for _, g := range whole.all() {
 		log.groups = append(log.groups, g)
 		if g.Count > 0 && g.First+g.Count-1 == 7 {

@@ -20,7 +20,7 @@ import (
 
 var diary = room.In("history", "diary")
 
-// diaryEntry appends a numbered record, and another of some length.
+// diaryEntry returns a batch with a numbered record, and another record of length pad.
 func diaryEntry(i, pad int) journal.Batch {
 	return journal.Batch{Appends: []journal.Append{
 		{Log: diary, Records: []journal.Record{{Data: fmt.Appendf(nil, "entry %d", i)}}},
@@ -40,7 +40,7 @@ func waitForMark(t testing.TB, fs vfs.FS, e *disk.Engine, offset uint64) {
 }
 
 // crashedStore returns a store that lost its power after it had synced all of
-// its entries, with MARK in the middle of them.
+// its entries, with a MARK that is in the middle of them.
 func crashedStore(t testing.TB, marked, all, pad int) image {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -72,8 +72,8 @@ func readDiary(t testing.TB, e journal.Engine) []string {
 }
 
 // TestDamageAfterACrash flips bits and cuts the end of the log that a crash
-// left. What MARK vouches for is never given up silently; what comes after it
-// is cut off, and the cut is reported.
+// left. Data up to MARK is never lost silently; damaged data after MARK is cut
+// off, and the cut is reported.
 func TestDamageAfterACrash(t *testing.T) {
 	t.Parallel()
 	t.Run("a log that grew", func(t *testing.T) { testDamageAfterACrash(t, 0) })
@@ -123,7 +123,7 @@ func testDamageAfterACrash(t *testing.T, ahead int) {
 				t.Errorf("%s: the cut is %+v", what, c)
 			}
 		case len(damaged) < len(data):
-			cut++ // nothing is left to be reported
+			cut++ // no damaged bytes are left to report
 		default:
 			t.Errorf("%s: %d of %d entries, and the cuts are %v", what, len(got), all, found.Cuts)
 		}
@@ -148,8 +148,8 @@ func testDamageAfterACrash(t *testing.T, ahead int) {
 	}
 }
 
-// TestCutWithProof damages the middle of a long log: later parts of it prove
-// that what is unreadable had been synced, so its positions must not come back.
+// TestCutWithProof damages the middle of a long log: later parts of the log prove
+// that the unreadable part had been synced, so its positions must not be reused.
 func TestCutWithProof(t *testing.T) {
 	t.Parallel()
 	const marked, all, pad = 2, 12, 8 << 10
@@ -221,8 +221,8 @@ func TestLossIsAcceptedOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// TestADamagedManifestAfterACrash: Pebble takes damage in its MANIFEST for the
-// end of it, and would forget tables that came later.
+// TestADamagedManifestAfterACrash: Pebble treats damage in its MANIFEST as its end,
+// and would lose tables that were added later.
 func TestADamagedManifestAfterACrash(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewCrashableMem()
@@ -238,7 +238,7 @@ func TestADamagedManifestAfterACrash(t *testing.T) {
 	}
 	img := takeImage(t, fs.CrashClone(vfs.CrashCloneCfg{}), "/data")
 	mustClose(t, e)
-	// The log of what is in the table has been used again, or removed.
+	// The log with the contents of the table has been reused or removed.
 	var logs []string
 	manifest := ""
 	for _, file := range img.paths() {

@@ -12,9 +12,9 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// TestACrashWhileALogIsCut crashes an open that cuts a damaged log at operations
-// that change the file system, from a scale of 4 on at every one. The open after it still begins a new
-// epoch and tells of the cut, and so does one after another crash.
+// TestACrashWhileALogIsCut crashes an open that cuts a damaged log, at operations
+// that change the file system; from a scale of 4 on at every one. The next open still
+// begins a new epoch and reports the cut, also after another crash.
 func TestACrashWhileALogIsCut(t *testing.T) {
 	t.Parallel()
 	const marked, all, pad = 2, 12, 8 << 10

@@ -51,8 +51,8 @@ func testOptions(fs vfs.FS) disk.Options {
 	return opts.Tuned(withoutFigures)
 }
 
-// withoutFigures keeps Pebble from reading tables for its figures, some time after it was
-// opened: whether that finds damage would depend on the machine.
+// withoutFigures keeps Pebble from reading tables for its statistics some time after
+// it was opened: whether that finds damage would depend on the machine.
 func withoutFigures(p *pebble.Options) { p.DisableTableStats = true }
 
 func mustClose(t testing.TB, e *disk.Engine) {
@@ -72,7 +72,7 @@ func TestDamageAfterACleanClose(t *testing.T) {
 		stride := 1
 		switch name := path.Base(file); {
 		case strings.HasSuffix(name, ".sst"), name == "MARK":
-			stride = max(1, 4/scale.N(1)) // here most damage is harmless, and everything is read each time
+			stride = max(1, 4/scale.N(1)) // most damage here is harmless, and every case reads the whole store
 		case strings.HasSuffix(name, ".log"), strings.HasPrefix(name, "OPTIONS"):
 			stride = max(1, 3/scale.N(1))
 		case strings.HasPrefix(name, "MANIFEST"), name == "SEAL":
@@ -125,8 +125,8 @@ func checkDamaged(t *testing.T, img image, file string, data []byte, whole conte
 	_ = e.Close()
 }
 
-// TestRebuildingOverDamageKeepsTheIndex asks for a new index where a table
-// cannot be read. The old one stays, and the store opens.
+// TestRebuildingOverDamageKeepsTheIndex rebuilds the index of a store with a table
+// that cannot be read. The old index stays, and the store opens.
 func TestRebuildingOverDamageKeepsTheIndex(t *testing.T) {
 	t.Parallel()
 	img, tables := layeredStore(t)

@@ -42,7 +42,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestGoldenFolder opens a folder that version 1 wrote. It must open for ever.
+// TestGoldenFolder opens a folder that version 1 wrote. Every version must open it.
 func TestGoldenFolder(t *testing.T) {
 	t.Parallel()
 	golden := filepath.Join("testdata", "v1")
@@ -93,7 +93,7 @@ func TestGoldenFolder(t *testing.T) {
 		},
 		Values: map[string]string{"lazytrue": "cursor@1", "v0false": "4@5", "v1false": "5@6"},
 	}
-	delete(got.Values, "tickfalse") // how often it was written is a matter of timing
+	delete(got.Values, "tickfalse") // its version depends on timing
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the golden folder reads otherwise (-want +got):\n%s", diff)
 	}
@@ -123,7 +123,8 @@ func TestAFolderIsUsedByOneProcess(t *testing.T) {
 	mustClose(t, e)
 }
 
-// TestAFolderThatLostSomething is refused by the name of what is missing.
+// TestAFolderThatLostSomething: a folder without one of its files is refused, and the
+// error names the file.
 func TestAFolderThatLostSomething(t *testing.T) {
 	t.Parallel()
 	img, _ := smallStore(t)
@@ -141,7 +142,7 @@ func TestAFolderThatLostSomething(t *testing.T) {
 }
 
 // TestCreationIsAllOrNothing crashes a creation at operations that change the
-// file system, from a scale of 6 on at every one, and opens what is left.
+// file system, from a scale of 6 on at every one, and opens the folder that is left.
 func TestCreationIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at += max(1, 6/scale.N(1)) {
@@ -166,7 +167,7 @@ func TestCreationIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// countdownFS takes a picture of what would survive a crash at one operation.
+// countdownFS takes a snapshot of what would survive a crash at one operation.
 type countdownFS struct {
 	vfs.FS
 	mem *vfs.MemFS
@@ -184,7 +185,7 @@ func (c *countdownFS) step() {
 	}
 }
 
-// picture is nil when the operation was not reached.
+// picture returns the snapshot, or nil if the operation was not reached.
 func (c *countdownFS) picture() *vfs.MemFS {
 	c.mu.Lock()
 	defer c.mu.Unlock()

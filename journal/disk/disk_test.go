@@ -41,8 +41,8 @@ type faults struct {
 	lost *vfs.MemFS // what a crash left
 }
 
-// Crash keeps what is synced now. The engine goes on with the file system that
-// nobody will look at again.
+// Crash keeps what is synced now. The engine continues on a file system that is not
+// read again.
 func (f *faults) Crash() {
 	f.lost = f.mem.CrashClone(vfs.CrashCloneCfg{})
 	f.mu.Lock()
@@ -82,7 +82,7 @@ func (f *faults) LoseIndex(t testing.TB) {
 	}
 }
 
-// quiet is a logger of Pebble's that says nothing.
+// quiet is a logger for Pebble that logs nothing.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}

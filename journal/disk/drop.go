@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// A removal is done in steps of bounded size, so that it does not delay others.
+// A removal is done in steps of bounded size, so that it does not delay other writes.
 const (
 	removalRecords = 256
 	removalBytes   = 1 << 20
@@ -22,7 +22,7 @@ const (
 type job struct {
 	removal order.Removal
 	ids     []layout.Removal
-	durable bool // the drop is; its removal may begin
+	durable bool // the drop is durable; its removal may begin
 }
 
 // Drop implements journal.Engine.
@@ -52,7 +52,7 @@ func (e *Engine) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	// Snapshots are disposable: they go first, so that no crash leaves one.
+	// Snapshots are disposable. They are removed first, so that a crash leaves none.
 	if err := e.dropSnapshots(ctx, p); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (e *Engine) dropLazy(p journal.PartitionName) {
 	}
 }
 
-// going are the logs whose removal is ordered already; the lock is held.
+// going returns the logs whose removal is ordered already; the lock is held.
 func (e *Engine) going() map[order.ID]struct{} {
 	ids := map[order.ID]struct{}{}
 	for _, j := range e.jobs {
@@ -131,8 +131,8 @@ func (e *Engine) writeDrop(g *group, j *job) {
 	e.grow(g, 0)
 }
 
-// removeLoop finishes drops, oldest first. One that fails is tried again when
-// the keeper says so, and by the next open.
+// removeLoop finishes drops, oldest first. A removal that fails is retried when
+// e.dropped is signalled, and after the next open.
 func (e *Engine) removeLoop() {
 	defer e.helpers.Done()
 	for {
@@ -164,7 +164,7 @@ func (e *Engine) nextJob() *job {
 }
 
 func (e *Engine) remove(j *job) error {
-	if j.removal.Whole() { // one may have been put since
+	if j.removal.Whole() { // a snapshot may have been put since the drop
 		if err := e.snapshots.dropPartition(j.removal.Partition); err != nil {
 			return err
 		}
@@ -190,8 +190,8 @@ func (e *Engine) remove(j *job) error {
 	})
 }
 
-// removeHeads removes what is left of logs whose records are gone; the lock is
-// held.
+// removeHeads removes the remaining keys of logs whose records are removed; the
+// lock is held.
 func (e *Engine) removeHeads(g *group, logs []layout.Removal) error {
 	for _, r := range logs {
 		if raw, err := e.book.RawHead(r.Log); err != nil {
@@ -223,7 +223,7 @@ func (e *Engine) removeSome(logs []layout.Removal) (done int, err error) {
 	}
 	v.leave()
 	switch {
-	case err != nil && done > 0: // what can be removed is
+	case err != nil && done > 0: // remove the logs that can be read
 		return e.removeSome(logs[:done])
 	case err != nil || len(step.effects) == 0:
 		return done, err
@@ -258,9 +258,9 @@ type recordSpan struct {
 
 func (s *removalStep) full() bool { return len(s.effects) >= removalRecords || s.size >= removalBytes }
 
-// removable adds what the first records of a log did to a step, as far as there is
-// room, and reports whether these are all. A record that cannot be read keeps the
-// removal from going on.
+// removable adds the effects of the first records of a log to a step until the step
+// is full, and reports whether these are all records of the log. It returns an error
+// if a record cannot be read; the removal then stops.
 func (v *view) removable(r layout.Removal, step *removalStep) (all bool, err error) {
 	it, err := v.iter(layout.RecordKey(nil, r.ID, 0), layout.RecordKey(nil, r.ID+1, 0))
 	if err != nil {
@@ -307,8 +307,8 @@ func (e *Engine) undo(g *group, id order.ID, r *journal.Record) error {
 		if err != nil {
 			return fmt.Errorf("looking for the holder of claim %q: %w", take.Name, err)
 		}
-		// One that nobody holds here, because the index was rebuilt since, may
-		// still be held in another copy.
+		// A claim without a holder here, because the index was rebuilt since,
+		// may still be held in another copy.
 		if held == nil || held.ID == id {
 			e.freeClaim(g, take.Name)
 		}

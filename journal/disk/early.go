@@ -8,11 +8,11 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// A group of a copy is durable when the log has it. Its tickets end then, before it
-// is applied here: whoever waits for them goes on, and the next group is gathered. It
-// is applied while that one is on its way to the log, or at once when nothing follows
-// or somebody reads. Reads wait until the group was applied, so that whoever was told
-// that a batch is durable reads it.
+// A group of a copy is durable when the log has it. Its tickets end then, before the
+// group is applied here, so that its writers can fill the next group. The group is
+// applied while the next one is being shipped, or at once when no group follows or
+// a read waits. Reads wait until the group is applied, so that a caller reads every
+// batch whose ticket ended durable.
 
 // behind is a group that is durable and not applied yet.
 type behind struct {
@@ -21,11 +21,11 @@ type behind struct {
 	before int64 // batches that were gathered when its tickets ended
 }
 
-// ship hands a group to the log that the store is a copy of, and applies the group
-// before it meanwhile. When the log has it, its tickets end. It reports whether the
-// engine goes on.
+// ship writes a group to the log that the store is a copy of, and meanwhile applies
+// the group before it. When the log has the group, its tickets end. ship reports
+// whether the engine goes on.
 func (e *Engine) ship(g *group, synced bool) bool {
-	e.since.Store(0) // waiting for others is no failure
+	e.since.Store(0) // waiting for the log is not a failure of the disk
 	shipped := Group{Hints: g.hints, Batch: g.batch.Repr()}
 	if g.last > 0 {
 		shipped.First, shipped.Count = g.last-g.batches+1, g.batches
@@ -46,7 +46,7 @@ func (e *Engine) ship(g *group, synced bool) bool {
 	e.copy.behind = &behind{group: g, at: at, before: e.gathered.Load()}
 	e.endEarly(g, synced, took)
 	if g.saves || len(g.drops)+len(g.finished) > 0 {
-		return e.settle() // these are few, and much depends on them
+		return e.settle() // such groups are rare, and other work waits for them
 	}
 	return true
 }
@@ -77,8 +77,8 @@ func (e *Engine) settle() bool {
 	return e.apply(b)
 }
 
-// settleBeside is settle, which goes on while something else is done, until settled
-// is called.
+// settleBeside starts settle in the background; settled waits for it and returns
+// its result.
 func (e *Engine) settleBeside() (settled func() bool) {
 	b := e.copy.behind
 	if b == nil {
@@ -104,15 +104,16 @@ func (e *Engine) apply(b *behind) bool {
 }
 
 // refillTime is how long the committer waits for the writers of a group that has just
-// become durable, and refillQuiet how long for the next of them: a group in flight
-// takes much longer, and who comes too late for it waits for two.
+// become durable, and refillQuiet how long for the next of them. Shipping a group takes
+// much longer, and a writer that misses this group waits for two.
 const (
 	refillTime  = 500 * time.Microsecond
 	refillQuiet = 50 * time.Microsecond
 )
 
-// refill is fill for a group that is not applied yet: it waits for its writers beside
-// those who wait already, as long as they come. Whoever reads meanwhile is let go on.
+// refill is fill for a group that is durable and not applied yet: it waits for the
+// group's writers, in addition to the batches already gathered, as long as they keep
+// arriving. If a read waits meanwhile, refill applies the group.
 func (e *Engine) refill() {
 	b := e.copy.behind
 	if e.missed++; e.missed > fillMisses && e.missed%fillProbe != 0 {
@@ -144,7 +145,8 @@ func (e *Engine) refill() {
 }
 
 // awaitSeen waits until readers see every group whose tickets have ended durable; the
-// lock is held, and released meanwhile. A store that failed before never shows it.
+// lock is held, and released meanwhile. If the engine fails first, readers never see
+// the group, and awaitSeen returns the failure.
 func (e *Engine) awaitSeen(ctx context.Context) error {
 	for e.unseen != nil {
 		if e.failure != nil {

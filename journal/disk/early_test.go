@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// TestReadsOfACopySeeWhatIsDurable: the tickets of a group end before it is applied,
-// and whoever waited for one reads its batch all the same, in every way.
+// TestReadsOfACopySeeWhatIsDurable: the tickets of a group end before it is applied;
+// a caller that waited for one still reads its batch, with every kind of read.
 func TestReadsOfACopySeeWhatIsDurable(t *testing.T) {
 	t.Parallel()
 	c := new(sharedLog).open(t, vfs.NewMem())
@@ -61,9 +61,9 @@ func TestReadsOfACopySeeWhatIsDurable(t *testing.T) {
 	writers.Wait()
 }
 
-// TestACopyIsReadWhileItsNextGroupIsShipped: a group that is durable is applied while
-// the next one is on its way, and is seen though the log does not answer; when the next
-// one is lost, what is durable stays.
+// TestACopyIsReadWhileItsNextGroupIsShipped: a durable group is applied while the next
+// one is being shipped, and is visible even if the log does not answer; if the next
+// group is lost, the durable one stays.
 func TestACopyIsReadWhileItsNextGroupIsShipped(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{}
@@ -90,7 +90,7 @@ func TestACopyIsReadWhileItsNextGroupIsShipped(t *testing.T) {
 	}
 	first := order()
 	<-arrived
-	second := order() // it is gathered when the first one becomes durable
+	second := order() // gathered when the first one becomes durable
 	answer <- nil
 	<-arrived // the second one is in flight
 	if err := first.Wait(ctx); err != nil {

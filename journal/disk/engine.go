@@ -1,7 +1,7 @@
 // Package disk is the embedded journal engine: one Pebble database, one
 // committer that makes everything that arrived during the last sync durable
 // with the next one, and a snapshot after each sync through which all reads go.
-// It never shows what is not synced, and never goes on after its disk failed.
+// It never shows what is not synced, and never continues after its disk failed.
 package disk
 
 import (
@@ -28,8 +28,8 @@ import (
 type Engine struct {
 	opts      Options
 	shard     int
-	persist   func(g *group, synced bool) bool // makes a group durable and visible; reports whether the engine goes on
-	copy      *copying                         // nil: the store is no copy
+	persist   func(g *group, synced bool) bool // makes a group durable and visible; returns whether the engine goes on
+	copy      *copying                         // nil: the store is not a copy
 	openGuard *storefs.OpenGuard               // while the store is being opened
 	dir       string
 	db        *pebble.DB
@@ -50,9 +50,9 @@ type Engine struct {
 
 	finishing [2]finishRoom // of the committer, used in turn
 
-	missed   uint      // of the committer: how many times in a row it waited for nothing
-	measured time.Time // of the committer: when it last looked at the disk's room
-	tight    bool      // and that there was next to none
+	missed   uint      // of the committer: how many waits in a row no batch arrived in
+	measured time.Time // of the committer: when it last measured the free space
+	tight    bool      // of the committer: the disk was nearly full then
 
 	mu      sync.Mutex // never held during a write or a sync
 	book    *order.Book
@@ -72,7 +72,7 @@ type Engine struct {
 	leaving int64                              // bytes of saving, at most
 	jobs    []*job                             // removals, oldest first
 	waiting int                                // appends that wait for room
-	room    chan struct{}                      // closed when one of them should look again
+	room    chan struct{}                      // closed when they should check again
 	paused  bool                               // the index is being rebuilt
 	full    error                              // ErrNoSpace while the disk is nearly full
 	notMine error                              // of a copy: *NotMineError while another process orders
@@ -81,11 +81,11 @@ type Engine struct {
 	stats   journal.Stats
 	scratch []byte
 
-	gathered atomic.Int64  // batches in group, for the committer to look at
+	gathered atomic.Int64  // batches in group, read by the committer without the lock
 	since    atomic.Int64  // when the flight began, in nanoseconds; 0: none
-	tasked   atomic.Int64  // when the task between groups last got on; 0: none
+	tasked   atomic.Int64  // when the task between groups last made progress; 0: none
 	stalled  atomic.Int64  // when Pebble began to hold writes back
-	wedged   atomic.Bool   // Pebble stopped in the middle of something: it must not be called again
+	wedged   atomic.Bool   // Pebble stopped in the middle of a call and must not be called again
 	durable  atomic.Uint64 // last durable offset, for MARK
 	backups  atomic.Uint64 // made so far, to name them
 
@@ -98,7 +98,7 @@ type Engine struct {
 	tasks    chan func(error) // for the committer, between groups
 	failed   chan struct{}
 	stop     chan struct{} // for all but the keeper
-	stopped  chan struct{} // for the keeper, which stays to the end
+	stopped  chan struct{} // for the keeper, which stops last
 	kept     chan struct{} // closed when the keeper has ended
 	readers  sync.WaitGroup
 	helpers  sync.WaitGroup // marker, remover, tidier
@@ -123,13 +123,13 @@ type group struct {
 	claims   []order.ClaimChange // in the order they were made
 	drops    []*job
 	finished []*job
-	hints    [][]byte                      // of the batches, for who applies the group elsewhere; only in a copy
-	confirm  bool                          // somebody waits for the group, whatever is in it
+	hints    [][]byte                      // of the batches, for processes that apply the group; only in a copy
+	confirm  bool                          // a caller waits for the group, even if it is empty
 	saves    bool                          // lazy values are saved with it
 	dropped  map[journal.ValueKey]struct{} // lazy values in memory that a drop of this group removes
 }
 
-// newGroup returns an empty group with room for as many logs as the last one
+// newGroup returns an empty group with capacity for as many logs as the last one
 // had.
 func (e *Engine) newGroup() *group {
 	logs := 0
@@ -147,7 +147,7 @@ const spareBytes = 4 << 20
 
 // reuse keeps the batch of a group that has ended for the next one: a batch
 // grows by doubling and copying, and Pebble's own pool is emptied by the garbage
-// collector. Reset lets go of what is larger than spareBytes.
+// collector. Reset frees a buffer larger than spareBytes.
 func (e *Engine) reuse(b *pebble.Batch) {
 	b.Reset()
 	if !e.spare.CompareAndSwap(nil, b) {
@@ -155,8 +155,8 @@ func (e *Engine) reuse(b *pebble.Batch) {
 	}
 }
 
-// logHead is where a log ends. Until a group is finished its list may name a
-// log more than once; the last counts.
+// logHead is where a log ends. Until a group is finished, its list may contain a
+// log more than once; the last entry counts.
 type logHead struct {
 	log journal.LogName
 	order.Head
@@ -171,13 +171,13 @@ func (g *group) addHead(log journal.LogName, head order.Head) {
 }
 
 // empty reports whether there is nothing to commit. A group with the end of a
-// removal is not empty, even if it writes nothing: somebody waits for it.
+// removal is not empty, even if it writes nothing: the remover waits for it.
 func (g *group) empty() bool { return g.batch.Empty() && len(g.finished) == 0 && !g.confirm }
 
-// Shards is 1.
+// Shards returns 1.
 func (e *Engine) Shards() int { return 1 }
 
-// Shard is 0.
+// Shard returns the only shard: 0, unless the store is a copy.
 func (e *Engine) Shard(journal.PartitionName) int { return e.shard }
 
 // Place implements journal.Engine.
@@ -196,7 +196,7 @@ func (e *Engine) Place(ctx context.Context, shard int) (journal.Place, error) {
 	return e.book.Place(), nil
 }
 
-// refusal is what an append is answered with; the lock is held.
+// refusal returns the error for an append, or nil; the lock is held.
 func (e *Engine) refusal() error {
 	if err := e.refusedUpkeep(); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (e *Engine) refusal() error {
 	return e.full
 }
 
-// refusedUpkeep is what writes are answered with that free room; the lock is held.
+// refusedUpkeep returns the error for a write that frees space, or nil; the lock is held.
 func (e *Engine) refusedUpkeep() error {
 	if err := e.ended(); err != nil {
 		return err
@@ -212,8 +212,8 @@ func (e *Engine) refusedUpkeep() error {
 	return e.notMine
 }
 
-// refusedLocally is what work on this store alone is answered with that needs
-// room; the lock is held.
+// refusedLocally returns the error for work that needs space and affects only this
+// store, or nil; the lock is held.
 func (e *Engine) refusedLocally() error {
 	if err := e.ended(); err != nil {
 		return err
@@ -221,8 +221,8 @@ func (e *Engine) refusedLocally() error {
 	return e.full
 }
 
-// ended is what work is answered with that frees room, or that must be possible
-// when there is little; the lock is held.
+// ended returns the error for work that frees space or must be possible when there is
+// little, or nil; the lock is held.
 func (e *Engine) ended() error {
 	if e.closed {
 		return journal.ErrClosed
@@ -230,14 +230,14 @@ func (e *Engine) ended() error {
 	return e.failure
 }
 
-// refusedDrop is refusedUpkeep for those who do not hold the lock.
+// refusedDrop is refusedUpkeep for callers that do not hold the lock.
 func (e *Engine) refusedDrop() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refusedUpkeep()
 }
 
-// refused is refusal for those who do not hold the lock.
+// refused is refusal for callers that do not hold the lock.
 func (e *Engine) refused() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -254,7 +254,7 @@ func (e *Engine) checkShard(ctx context.Context, shard int) error {
 	return nil
 }
 
-// Lead implements journal.Engine: a store that is no copy orders everything.
+// Lead implements journal.Engine: a store that is not a copy orders everything.
 func (e *Engine) Lead(int) (mine bool, node string, changed <-chan struct{}) { return true, "", nil }
 
 // Health implements journal.Engine.
@@ -287,10 +287,10 @@ func (e *Engine) Stats() journal.Stats {
 	return stats
 }
 
-// Recovery tells what opening found.
+// Recovery returns what opening found.
 func (e *Engine) Recovery() store.Recovery { return e.found }
 
-// now is the time that decides about claims.
+// now returns the time that decides which claims have expired.
 func (e *Engine) now() time.Time { return e.opts.Now() }
 
 func signal(ch chan struct{}) {

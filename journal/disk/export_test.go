@@ -11,13 +11,13 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/store"
 )
 
-// Tuned returns options under which Pebble's are changed.
+// Tuned returns options that change Pebble's options with tune.
 func (o Options) Tuned(tune func(*pebble.Options)) Options {
 	o.tune = tune
 	return o
 }
 
-// Measured returns options under which the disk's room is looked at before each
+// Measured returns options under which the free disk space is measured before each
 // group.
 func (o Options) Measured() Options {
 	o.measureEvery = -1
@@ -30,15 +30,15 @@ func (o Options) Checked() Options {
 	return o
 }
 
-// CheckedRarely returns options under which groups only check the files when a log
+// CheckedRarely returns options under which the files are checked only when a log
 // begins.
 func (o Options) CheckedRarely() Options {
 	o.checkEvery = time.Hour
 	return o
 }
 
-// FewClaims returns options under which next to no claims and heads are kept in memory, and
-// what the store does not have is learnt at once.
+// FewClaims returns options under which few claims and heads are kept in memory, and
+// sieves are made at once.
 func (o Options) FewClaims() Options {
 	o.recentClaims, o.recentHeads = 4, 4
 	o.sieveWorth, o.sieveFirst = 1, 4
@@ -57,7 +57,7 @@ func MarkedOffset(fs vfs.FS, dir string) uint64 {
 	return m.Offset
 }
 
-// FlushStore makes what is in memory a table.
+// FlushStore writes Pebble's in-memory table to a table file.
 func (e *Engine) FlushStore() error { return e.db.Flush() }
 
 // ShareLock reports whether another process holds a lock.
@@ -69,7 +69,7 @@ func ShareLock(path string) (busy bool) {
 	return busy
 }
 
-// CompactStore makes everything in the store one table.
+// CompactStore compacts the whole store into one table.
 func (e *Engine) CompactStore() error {
 	return e.db.Compact(context.Background(), []byte{0}, []byte{0xff}, false)
 }
@@ -77,8 +77,7 @@ func (e *Engine) CompactStore() error {
 // FormatVersion is the format that this version writes.
 const FormatVersion = datadir.FormatVersion
 
-// StoredClaims counts the claims in the store, whether they have expired or
-// not, and the marks of those that will.
+// StoredClaims counts the claims in the store, expired or not, and the expiry keys.
 func (e *Engine) StoredClaims() (claims, expiries int, err error) {
 	for kind, n := range map[byte]*int{layout.KindClaim: &claims, layout.KindExpiry: &expiries} {
 		err = store.ScanRange(e.db, []byte{kind}, []byte{kind + 1}, func(_, _ []byte) error {
@@ -92,8 +91,7 @@ func (e *Engine) StoredClaims() (claims, expiries int, err error) {
 	return claims, expiries, nil
 }
 
-// Sifted reports whether the engine knows what claims and logs its store does not
-// have.
+// Sifted reports whether the engine has sieves of its claims and logs.
 func (e *Engine) Sifted() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -30,7 +30,7 @@ func TestOneSyncServesAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-reached
-	before := fs.syncs.Load() // the held one has been counted
+	before := fs.syncs.Load() // including the held sync
 	var behind []*journal.Ticket
 	for i := range 40 {
 		ticket, err := e.Append(ctx, journal.Batch{Appends: []journal.Append{{
@@ -57,7 +57,7 @@ func TestOneSyncServesAll(t *testing.T) {
 	}
 }
 
-// TestSyncsAreShared lets many writers race, and counts.
+// TestSyncsAreShared runs many writers at once, and counts the syncs.
 func TestSyncsAreShared(t *testing.T) {
 	t.Parallel()
 	fs := &faultFS{FS: vfs.NewMem(), syncTime: 200 * time.Microsecond}
@@ -89,7 +89,7 @@ func TestSyncsAreShared(t *testing.T) {
 	}
 }
 
-// fullEngine has one entry, and less room than data.min_free.
+// fullEngine returns an engine with one entry, and less free space than data.min_free.
 func fullEngine(t *testing.T) (*disk.Engine, *faultFS) {
 	t.Helper()
 	fs := &faultFS{FS: vfs.NewMem()}
@@ -105,7 +105,7 @@ func fullEngine(t *testing.T) (*disk.Engine, *faultFS) {
 	return e, fs
 }
 
-// TestAFullDiskIsRefusedBeforePebbleSeesIt takes room away and gives it back.
+// TestAFullDiskIsRefusedBeforePebbleSeesIt reduces the free space and restores it.
 func TestAFullDiskIsRefusedBeforePebbleSeesIt(t *testing.T) {
 	t.Parallel()
 	e, fs := fullEngine(t)
@@ -122,8 +122,8 @@ func TestAFullDiskIsRefusedBeforePebbleSeesIt(t *testing.T) {
 	commit(t, e, diaryEntry(2, 1))
 }
 
-// TestWhatIsOrderedFailsWhenTheLastRoomGoes: it never reaches Pebble, so it is
-// certain that it is not there, and the engine goes on.
+// TestWhatIsOrderedFailsWhenTheLastRoomGoes: an ordered batch never reaches Pebble, so
+// it is certain that it was not written, and the engine continues.
 func TestWhatIsOrderedFailsWhenTheLastRoomGoes(t *testing.T) {
 	t.Parallel()
 	fs := &faultFS{FS: vfs.NewMem()}
@@ -175,7 +175,7 @@ func TestWhatIsOrderedFailsWhenTheLastRoomGoes(t *testing.T) {
 	}
 }
 
-// TestPoison runs its cases in a child, because what they leave of Pebble can
+// TestPoison runs its cases in a child, because they leave a Pebble store that can
 // never be closed.
 func TestPoison(t *testing.T) {
 	t.Parallel()
@@ -198,7 +198,7 @@ func TestPoison(t *testing.T) {
 			}
 		}, "a commit has taken more than"},
 		{"a write stall", func(t *testing.T, fs *faultFS, e *disk.Engine) {
-			fs.holdTables.Store(true) // flushing does not get on, memory fills up
+			fs.holdTables.Store(true) // flushing stops, so the in-memory tables fill up
 			go func() {
 				for {
 					ticket, err := e.Append(ctx, diaryEntry(2, 100<<10))
@@ -235,7 +235,7 @@ func TestPoison(t *testing.T) {
 			if heads, err := e.Head(ctx, diary); err != nil || heads.Durable.Seq < ticket.Appended()[0].Last {
 				t.Errorf("it reads %+v, %v", heads, err)
 			}
-			// Nobody opens the folder again in this process.
+			// The folder cannot be opened again in this process.
 			fs.release()
 			_ = e.Close()
 			if _, err := disk.Open("/data", opts); !errors.Is(err, journal.ErrFailed) {
@@ -296,8 +296,8 @@ func waitUntil(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// TestExpiredClaimsAreSwept looks into the store: what has expired goes, what
-// was taken again stays.
+// TestExpiredClaimsAreSwept counts the claims in the store: expired ones are removed,
+// those taken again stay.
 func TestExpiredClaimsAreSwept(t *testing.T) {
 	t.Parallel()
 	var clock atomic.Int64

@@ -13,7 +13,7 @@ import (
 
 var errInjected = errors.New("injected fault")
 
-// faultFS holds, fails and counts what happens to the store's log files.
+// faultFS holds, fails and counts operations on the store's log files.
 type faultFS struct {
 	vfs.FS
 	syncs atomic.Int64 // of log files
@@ -26,11 +26,11 @@ type faultFS struct {
 
 	syncTime   time.Duration // how long a sync takes
 	failTables atomic.Bool   // writing tables fails
-	holdTables atomic.Bool   // writing tables does not get on
+	holdTables atomic.Bool   // writing tables blocks
 	released   atomic.Bool
 }
 
-// release ends every hold, so that nothing is left hanging.
+// release ends every hold, so that no operation stays blocked.
 func (f *faultFS) release() {
 	f.released.Store(true)
 	f.holdTables.Store(false)

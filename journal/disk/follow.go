@@ -28,8 +28,8 @@ func (e *Engine) FollowShard(ctx context.Context, shard int, after journal.Shard
 	return &shardFollower{ShardFollower: follow.Shard(e, e.bell, shard, after), recent: &e.recent}, nil
 }
 
-// Commits returns durable commits after an offset, at most a page. Followers
-// use it.
+// Commits returns at most a page of durable commits after an offset. Followers
+// call it.
 func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journal.Commit, error) {
 	v, commits, err := e.enterCommits(ctx, shard, after)
 	if err != nil {
@@ -66,8 +66,8 @@ func (e *Engine) enterCommits(ctx context.Context, shard int, after uint64) (*vi
 	return v, e.recent.after(after), nil
 }
 
-// eachEntry goes through the entries of commits from an offset on, and expects
-// every one.
+// eachEntry calls each for the entries of commits from an offset on. It returns an
+// error if one is missing.
 func (v *view) eachEntry(from uint64, each func(offset uint64, en layout.Entry) (bool, error)) error {
 	it, err := v.iter(layout.CommitKey(nil, from), []byte{layout.KindCommit + 1})
 	if err != nil {

@@ -25,7 +25,7 @@ func (e *Engine) fail(cause error) {
 	}
 	datadir.Poison(e.opts.FS, e.dir, cause)
 	if e.guard.Handing() {
-		e.wedged.Store(true) // Pebble is in the middle of something, and may stay there
+		e.wedged.Store(true) // Pebble is in the middle of a call that may never return
 	}
 	failure := fmt.Errorf("%w: %w", journal.ErrFailed, cause)
 	e.failure = failure
@@ -73,7 +73,7 @@ func (e *Engine) forget(g *group, outcome journal.Outcome, cause error) {
 	e.flight = nil
 	e.since.Store(0)
 	e.jobs = durableJobs(e.jobs)
-	for key, v := range e.saving { // lazy values are tried again
+	for key, v := range e.saving { // lazy values are saved again
 		if _, newer := e.lazy[key]; !newer {
 			e.lazy[key] = v
 		}
@@ -92,7 +92,7 @@ func (e *Engine) forget(g *group, outcome journal.Outcome, cause error) {
 	_ = behind.batch.Close()
 }
 
-// crowded reports whether the disk is nearly full. While there is space it asks
+// crowded reports whether the disk is nearly full. While there is space, it measures
 // only every measureEvery, because the system call is slow: less than MinFree can
 // be written in that time.
 func (e *Engine) crowded() bool {
@@ -114,15 +114,15 @@ func durableJobs(jobs []*job) []*job {
 	return left
 }
 
-// measureRoom asks how much space the disk has, refuses or admits appends
-// accordingly, and reports whether there is less than a bound.
+// measureRoom measures the free space on the disk, refuses or admits appends
+// accordingly, and reports whether there is less than bound.
 func (e *Engine) measureRoom(bound int64) bool {
 	if e.opts.MinFree < 0 {
 		return false
 	}
 	usage, err := e.opts.FS.GetDiskUsage(e.dir)
 	if err != nil {
-		return false // a file system that cannot tell is taken to have room
+		return false // a file system that cannot report it counts as having room
 	}
 	free := int64(min(usage.AvailBytes, 1<<62))
 	e.mu.Lock()
@@ -165,8 +165,8 @@ func (e *Engine) keepLoop() {
 	}
 }
 
-// tidyLoop does what can wait: it sweeps claims, closes iterators that a quiet
-// engine would keep open, and checks its files though nothing is written.
+// tidyLoop does work that can wait: it sweeps claims, closes iterators that a quiet
+// engine would keep open, and checks the files even if nothing is written.
 func (e *Engine) tidyLoop() {
 	defer e.helpers.Done()
 	ticker := time.NewTicker(5 * keepInterval)
@@ -185,10 +185,11 @@ func (e *Engine) tidyLoop() {
 	}
 }
 
-// Compactions may wait for a quiet moment until this much is due.
+// Compactions wait until no batch has arrived for quietAfter, unless mostRuns or
+// mostOverdue is reached.
 const (
 	quietAfter  = 100 * time.Millisecond
-	mostRuns    = 10 // tables to be looked into for one key, beside the levels
+	mostRuns    = 10 // tables to read for one key, in addition to the levels
 	mostOverdue = 1 << 30
 )
 
@@ -206,7 +207,7 @@ func (e *Engine) backlog() bool {
 	return m.Levels[0].Sublevels >= mostRuns || m.Compact.EstimatedDebt >= mostOverdue
 }
 
-// watch fails the engine when its disk does not answer.
+// watch fails the engine when its disk does not respond in time.
 func (e *Engine) watch() {
 	now := time.Now().UnixNano()
 	if at := e.stalled.Load(); at != 0 && time.Duration(now-at) > e.opts.StallLimit {
@@ -222,7 +223,7 @@ func (e *Engine) watch() {
 	}
 }
 
-// gotOn tells the keeper that the task between groups makes progress.
+// gotOn records that the task between groups makes progress, for the keeper.
 func (e *Engine) gotOn() {
 	if at := e.tasked.Load(); at != 0 {
 		e.tasked.CompareAndSwap(at, time.Now().UnixNano())
@@ -247,7 +248,7 @@ func (e *Engine) report(err error) {
 	}
 }
 
-// trip passes on an error after which Pebble cannot be used: to the guard while
+// trip reports an error after which Pebble cannot be used: to the guard while
 // the store is being opened, otherwise to the keeper.
 func (e *Engine) trip(err error) {
 	if !e.openGuard.Fail(err) {
@@ -262,7 +263,7 @@ func (e *Engine) ending() bool {
 	return e.closed || e.failure != nil
 }
 
-// events are Pebble's calls that matter here.
+// events returns the listener for the Pebble events that the engine handles.
 func (e *Engine) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// image is a folder's files by path. A test damages a copy of one.
+// image is a folder's files by path. Tests damage copies of it.
 type image map[string][]byte
 
 // takeImage reads a folder. A file that an open engine removes meanwhile is left
@@ -95,7 +95,7 @@ func (img image) mount(t testing.TB) *vfs.MemFS {
 	return fs
 }
 
-// with returns a copy in which one file is another.
+// with returns a copy in which one file has other contents.
 func (img image) with(file string, data []byte) image {
 	other := maps.Clone(img)
 	other[file] = data

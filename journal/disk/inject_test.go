@@ -14,9 +14,9 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// TestInjectedErrors fails one operation of the disk after another, each in a
-// child. What was acknowledged is there; nothing is acknowledged on top of what
-// failed; the process ends by itself, soon, and says why.
+// TestInjectedErrors fails one disk operation after another, each in a child. What
+// was acknowledged is there; nothing is acknowledged after the failure; the process
+// soon ends by itself and prints why.
 func TestInjectedErrors(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -32,8 +32,8 @@ func TestInjectedErrors(t *testing.T) {
 	}
 }
 
-// TestInjectedErrorsByName fails what is rare, or what Pebble would answer by
-// ending the process without a word: the change to a new log, the folder, the
+// TestInjectedErrorsByName fails operations that are rare, or after which Pebble
+// would end the process without a message: the change to a new log, the folder, the
 // MANIFEST, tables.
 func TestInjectedErrorsByName(t *testing.T) {
 	t.Parallel()
@@ -46,9 +46,9 @@ func TestInjectedErrorsByName(t *testing.T) {
 	}
 }
 
-// TestInjectedErrorsWhileOpening fails one operation after another from the
-// first one on: of opening a new folder, one that was closed, one that a crash
-// left, and of making one from a backup or from a damaged one.
+// TestInjectedErrorsWhileOpening fails one operation after another, beginning with
+// the first: of opening a new folder, a closed one, one that a crash left, and of
+// making a folder from a backup or from a damaged one.
 func TestInjectedErrorsWhileOpening(t *testing.T) {
 	t.Parallel()
 	closed, crashed, backup := folders(t)
@@ -87,7 +87,7 @@ func TestInjectedErrorsWhileOpening(t *testing.T) {
 	}
 }
 
-// folderEntries is how much each writer's log has in the folders.
+// folderEntries is the number of entries of each writer's log in the folders.
 const folderEntries = 5
 
 // folders makes a folder that was closed, one that a crash left, and a backup.
@@ -115,20 +115,20 @@ func folders(t *testing.T) (closed, crashed, backup string) {
 // injection is a child that fails an operation.
 type injection struct {
 	armed      bool   // from the first operation on
-	folder     string // what the child's is a copy of; "": none
-	task, from string // how it is made
-	before     int    // what each log has
-	appends    int    // until each log has this much
+	folder     string // the child's folder is a copy of this one; "": none
+	task, from string // how the folder is made
+	before     int    // entries that each log has
+	appends    int    // entries that each log has at the end
 }
 
-// injectError returns the child's exit code.
+// injectError runs a child with a fault and returns its exit code.
 func injectError(t *testing.T, fault string) int {
 	t.Helper()
 	code, _ := injection{appends: 100}.run(t, fault)
 	return code
 }
 
-// run returns the child's exit code and how many operations opening took.
+// run runs the child, and returns its exit code and how many operations opening took.
 func (in injection) run(t *testing.T, fault string) (code, ops int) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -181,7 +181,7 @@ func (in injection) run(t *testing.T, fault string) (code, ops int) {
 		t.Errorf("fault %s: ended with %v and %q\n%s", fault, err, w.last, stderr.String())
 	}
 	if in.task != "" && code == 4 {
-		return code, w.ops // what is half made need not open
+		return code, w.ops // an unfinished folder need not open
 	}
 	for who := range w.acked {
 		w.acked[who] = max(w.acked[who], in.before)

@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 )
 
-// TestKill kills a process with many writers at random moments, many times on
-// one folder: exactly what was acknowledged, plus possibly some that was not,
-// is there each time.
+// TestKill kills a process with many writers at random moments, many times on one
+// folder: each time everything acknowledged is there, and possibly batches that were
+// not acknowledged, but nothing else.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

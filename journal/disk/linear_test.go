@@ -16,8 +16,8 @@ import (
 	"github.com/parley-hub/parley/journal/journaltest"
 )
 
-// TestLinearizable records what concurrent clients did across crashes and
-// restarts, and lets porcupine look for an order that explains it.
+// TestLinearizable records the operations of concurrent clients across crashes and
+// restarts, and checks with porcupine that an order explains them.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	first := rand.Uint64()
@@ -33,7 +33,7 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// Operations are on three things: a log, a claim, a value.
+// linearInput is an operation on a log, a claim or a value.
 type linearInput struct {
 	on     string // "log", "claim" or "value"
 	op     string // "append", "take", "release", "set" or "read"
@@ -43,8 +43,8 @@ type linearInput struct {
 
 type linearOutput struct {
 	ok      bool
-	unknown bool   // the power went before the end was known
-	number  uint64 // sequence, holder or version: the new one, or the one in the way
+	unknown bool   // the power failed before the outcome was known
+	number  uint64 // sequence, holder or version: the new one, or the conflicting one
 }
 
 func linearModel() *porcupine.NondeterministicModel {
@@ -72,7 +72,7 @@ func linearModel() *porcupine.NondeterministicModel {
 	}
 }
 
-// linearStep returns the states that may follow; none when the answer is wrong.
+// linearStep returns the states that may follow, or none if the output is wrong.
 func linearStep(state uint64, in linearInput, out linearOutput) []any {
 	applies, next := false, state
 	switch in.op {
@@ -132,7 +132,7 @@ func recordHistory(t *testing.T, seed uint64) []porcupine.Operation {
 					out, again := perform(e, in)
 					done <- struct{}{}
 					if crashed.Load() {
-						out.unknown = true // it may be of the world that is gone
+						out.unknown = true // it may be from before the crash
 					}
 					if again || (out.unknown && in.op == "read") {
 						continue // it had no effect
@@ -152,7 +152,7 @@ func recordHistory(t *testing.T, seed uint64) []porcupine.Operation {
 			})
 		}
 		if phase < phases-1 && seed%2 == 0 {
-			// In the middle of it the power goes.
+			// The power fails in the middle of the phase.
 			for range 3 + rand.New(rand.NewPCG(seed, 99)).IntN(clients*each/3) {
 				<-done
 			}
@@ -212,8 +212,8 @@ func linearBatch(in linearInput) journal.Batch {
 	return journal.Batch{Appends: []journal.Append{{Log: own, Records: []journal.Record{{Release: []string{"linear"}}}}}}
 }
 
-// perform does one operation and waits until its answer is final. It reports
-// whether the operation had no effect and no answer.
+// perform does one operation and waits until its result is final. none is true if the
+// operation had no effect and no result.
 func perform(e journal.Engine, in linearInput) (out linearOutput, none bool) {
 	if in.op == "read" {
 		return readLinear(e, in)
@@ -222,7 +222,7 @@ func perform(e journal.Engine, in linearInput) (out linearOutput, none bool) {
 	var conflict *journal.ConflictError
 	switch {
 	case errors.As(err, &conflict):
-		// A refusal is final when what it lost to is.
+		// A refusal is final when the batch that it lost to is.
 		if conflict.LostTo.Wait(ctx) != nil {
 			return out, true
 		}

@@ -12,13 +12,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// lossyFS keeps what is written in memory until it is synced, so that when the
-// process ends, the disk has exactly what a loss of power would leave. Armed,
-// it fails one operation, or that and all after it.
+// lossyFS keeps writes in memory until they are synced, so that when the process ends,
+// the disk has exactly what a loss of power would leave. After arm it fails one
+// operation, or that one and all after it.
 type lossyFS struct {
 	vfs.FS
 	at    int64  // the operation that fails, counted
-	match string // or the first whose description has this in it
+	match string // or the first whose description contains this
 	kind  error
 	stays bool // all later ones fail too
 
@@ -29,7 +29,7 @@ type lossyFS struct {
 	out    *lines // set before it is used
 }
 
-// newLossyFS reads "AT:io|full:once|stays", where AT is a number or a part of an
+// newLossyFS parses "AT:io|full:once|stays", where AT is a number or a part of an
 // operation's description.
 func newLossyFS(fault string) *lossyFS {
 	f := &lossyFS{FS: vfs.Default}
@@ -129,7 +129,7 @@ func (f *lossyFS) RemoveAll(name string) error {
 	return f.FS.RemoveAll(name)
 }
 
-// lossyFile holds writes back until they are synced.
+// lossyFile buffers writes until they are synced.
 type lossyFile struct {
 	vfs.File
 	fs   *lossyFS
@@ -192,10 +192,10 @@ func (f *lossyFile) Sync() error {
 
 func (f *lossyFile) SyncData() error { return f.Sync() }
 
-// SyncTo promises nothing, and so does nothing.
+// SyncTo does nothing, because it guarantees nothing.
 func (f *lossyFile) SyncTo(int64) (bool, error) { return false, nil }
 
 func (f *lossyFile) Preallocate(int64, int64) error { return nil }
 
-// Close loses what was not synced, as a loss of power soon after would.
+// Close discards what was not synced, as a loss of power soon after would.
 func (f *lossyFile) Close() error { return f.File.Close() }

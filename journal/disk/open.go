@@ -19,15 +19,15 @@ import (
 // headCache bounds the heads that are kept in memory.
 const headCache = 8192
 
-// Open opens a folder, and makes it if there is none. It reads neither logs nor
-// heads.
+// Open opens a folder, and creates it if it does not exist. It reads neither logs
+// nor heads.
 func Open(dir string, opts Options) (*Engine, error) { return open(dir, opts, nil) }
 
-// open opens a store, as a copy if there is one.
+// open opens a store, as a copy if c is not nil.
 func open(dir string, opts Options, c *copying) (*Engine, error) {
 	opts = opts.WithDefaults()
 	if c != nil {
-		opts.AcceptLoss = true // the log that it is a copy of has what is missing
+		opts.AcceptLoss = true // the log that the store is a copy of has the missing data
 	}
 	fs := opts.FS
 	if err := storefs.MakeDir(fs, dir); err != nil {
@@ -123,7 +123,7 @@ func newEngine(dir string, opts Options, storeOpts store.Options) *Engine {
 	return e
 }
 
-// load reads what the engine needs to know of its store.
+// load reads the state that the engine keeps in memory.
 func (e *Engine) load(last datadir.Mark) error {
 	e.view = &view{engine: e, snap: e.db.NewSnapshot(), hidden: map[order.ID]struct{}{}}
 	e.view.refs.Store(1)
@@ -169,8 +169,8 @@ func (e *Engine) load(last datadir.Mark) error {
 	return store.SettleCut(e.opts.FS, e.dir)
 }
 
-// renew begins to order after a view, with the removals that it has. It returns
-// the logs that are being removed.
+// renew begins to order after a view, with the unfinished removals of that view. It
+// returns the logs that are being removed.
 func (e *Engine) renew(v *view, term uint64) (map[order.ID]struct{}, error) {
 	removals, err := store.Removals(v.snap)
 	if err != nil {
@@ -188,7 +188,7 @@ func (e *Engine) renew(v *view, term uint64) (map[order.ID]struct{}, error) {
 	return hidden, nil
 }
 
-// newEpoch makes positions of what is lost invalid.
+// newEpoch begins a new epoch, which makes positions in lost data invalid.
 func (e *Engine) newEpoch(last datadir.Mark) error {
 	e.epoch = max(e.epoch, last.Epoch) + 1
 	b := e.db.NewBatch()
@@ -205,7 +205,7 @@ func (e *Engine) start() {
 	go e.keepLoop()
 	if e.copy == nil {
 		go e.markLoop()
-	} else { // what is synced is known only at the ends
+	} else { // what is synced is known only at open and close
 		e.helpers.Done()
 	}
 	go e.removeLoop()

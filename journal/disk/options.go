@@ -13,42 +13,42 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/store"
 )
 
-// Options for an engine. The zero value is a good one.
+// Options configure an engine. The zero value uses the defaults.
 type Options struct {
 	FS     vfs.FS           // nil: the operating system's
 	Now    func() time.Time // decides which claims have expired; nil: time.Now
 	Logger *slog.Logger     // nil: nothing is logged
 
-	MaxUnsynced  int64         // bytes ordered and not durable before Append waits, of lazy values before PutLazy does; 0: 16 MiB
-	MinFree      int64         // below this much room on the disk appends and values are refused, below a quarter all writing and opening; 0: 512 MiB, negative: never
+	MaxUnsynced  int64         // ordered bytes that are not durable before Append waits, and bytes of unsaved lazy values before PutLazy waits; 0: 16 MiB
+	MinFree      int64         // with less free disk space, appends and values are refused; with less than a quarter of it, all writes and opening; 0: 512 MiB, negative: never
 	StallLimit   time.Duration // a write that Pebble holds back longer fails the engine; 0: 5 s
-	SyncLimit    time.Duration // a commit that takes longer fails the engine, and so does other work that does not get on; 0: 30 s
+	SyncLimit    time.Duration // a commit that takes longer fails the engine, and so does other work without progress for longer; 0: 30 s
 	CacheBytes   int64         // of blocks of tables; 0: 16 MiB, negative: next to none
-	MemTableSize uint64        // what is kept in memory before it becomes a table, twice; 0: 4 MiB
+	MemTableSize uint64        // bytes of one in-memory table, of which there are two; 0: 4 MiB
 
-	// SnapshotBytes bounds the snapshots that are kept, all together; the oldest
-	// go first. 0: 1 GiB.
+	// SnapshotBytes bounds the total size of the snapshots; the oldest are
+	// removed first. 0: 1 GiB.
 	SnapshotBytes int64
 
 	// RecentBytes bounds the newest commits that are kept in memory while the
-	// shard is followed; who is further behind reads the store. 0: 4 MiB.
+	// shard is followed; a follower that is further behind reads the store. 0: 4 MiB.
 	RecentBytes int64
 
 	// AcceptLoss opens a store that ends before its MARK, in a new epoch. It
 	// is for an operator who has no better copy.
 	AcceptLoss bool
 
-	recentClaims int           // claims that one generation of the table of recent ones holds; 0: 8192
+	recentClaims int           // claims that one generation of claimTable holds; 0: 8192
 	recentHeads  int           // heads of logs that one generation of the cache holds; 0: headCache
-	sieveWorth   int           // lookups in vain that make a sieve worth to be made; 0: 4096
-	sieveFirst   int           // names that a sieve has room for at least; 0: 32768
+	sieveWorth   int           // lookups without a result after which a sieve is made; 0: 4096
+	sieveFirst   int           // minimum number of names that a sieve has room for; 0: 32768
 	checkEvery   time.Duration // how often the committer checks that the files are the ones that were opened; 0: 100 ms
-	measureEvery time.Duration // how often the committer looks at the disk's room; 0: 10 ms
+	measureEvery time.Duration // how often the committer measures the free disk space; 0: 10 ms
 
 	tune func(*pebble.Options) // for tests
 }
 
-// WithDefaults replaces zeros.
+// WithDefaults returns the options with zeros replaced by the defaults.
 func (o Options) WithDefaults() Options {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -76,8 +76,8 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Store returns what work on the store without an engine needs of the options.
-// It is for package repair.
+// Store returns the options for work on a store without an engine. It is for
+// package repair.
 func (o Options) Store() store.Options {
 	o = o.WithDefaults()
 	return store.Options{
@@ -86,17 +86,18 @@ func (o Options) Store() store.Options {
 	}
 }
 
-// FormatError refuses a folder that a newer version has written.
+// FormatError is the error for a folder that a newer version has written.
 type FormatError = datadir.FormatError
 
-// InUseError refuses a folder that another process has open.
+// InUseError is the error for a folder that another process has open.
 type InUseError = datadir.InUseError
 
-// Recovery tells what opening found.
+// Recovery is what opening found.
 type Recovery = store.Recovery
 
-// Cut is an end of a file that was not used.
+// Cut is the end of a file that recovery did not use.
 type Cut = store.Cut
 
-// Progress is told how far a long task is. Total is 0 while it is not known.
+// Progress is a function that receives the progress of a long task. Total is 0
+// while it is not known.
 type Progress = backup.Progress

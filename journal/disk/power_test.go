@@ -18,8 +18,8 @@ import (
 )
 
 // TestPowerLoss runs random histories on a file system that loses what was not
-// synced, takes the power away at a random operation, and opens what is left.
-// A failing history prints its seed; POWER_SEED runs that one alone.
+// synced, simulates a power loss at a random operation, and opens what is left.
+// A failing history prints its seed; POWER_SEED runs only that one.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	if text := os.Getenv("POWER_SEED"); text != "" {
@@ -40,7 +40,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// history is what happened in one run, up to the moment the power went.
+// history is what happened in one run, up to the power loss.
 type history struct {
 	t    *testing.T
 	seed uint64
@@ -53,7 +53,7 @@ type history struct {
 	lazy    map[string]bool                       // every lazy value
 	held    map[string]bool                       // claims whose batch ended durable
 
-	frozen *history // the state when the power went
+	frozen *history // the state at the power loss
 	left   *vfs.MemFS
 }
 
@@ -66,7 +66,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	}
 }
 
-// freeze copies what was promised before the power goes.
+// freeze copies the history at the power loss.
 func (h *history) freeze() *history {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,7 +114,7 @@ func powerLoss(t *testing.T, seed uint64) {
 	}
 }
 
-// run lets a few writers and a reader work until they are done.
+// run runs a few writers and a reader until they are done.
 func (h *history) run(e *disk.Engine, rng *rand.Rand) {
 	logs := []journal.LogName{room.In("history", "a"), room.In("history", "b")}
 	seeds := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64()}
@@ -173,7 +173,7 @@ func (h *history) write(e *disk.Engine, w int, logs []journal.LogName, rng *rand
 			return
 		}
 		if rng.IntN(4) == 0 {
-			continue // nobody waits for this one
+			continue // do not wait for this batch
 		}
 		if err := ticket.Wait(ctx); err != nil {
 			h.t.Errorf("seed %d: %v", h.seed, err)
@@ -188,8 +188,8 @@ func (h *history) write(e *disk.Engine, w int, logs []journal.LogName, rng *rand
 	}
 }
 
-// order appends under the history's lock, so that what was ordered is known
-// before anyone can see it.
+// order appends under the history's lock, so that what was ordered is recorded
+// before a reader can see it.
 func (h *history) order(e *disk.Engine, b journal.Batch, text string) (*journal.Ticket, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,7 +209,7 @@ func (h *history) order(e *disk.Engine, b journal.Batch, text string) (*journal.
 	return ticket, nil
 }
 
-// check compares what is there with what was promised before the power went.
+// check compares the store with what was promised before the power loss.
 func (h *history) check(e *disk.Engine, promised *history) {
 	place, err := e.Place(ctx, 0)
 	if err != nil || place.Epoch != 1 {
@@ -238,7 +238,7 @@ func (h *history) check(e *disk.Engine, promised *history) {
 		h.durable[log], h.shown[log] = last, last
 		for seq := range wrote {
 			if seq > last {
-				delete(wrote, seq) // its number is given out again
+				delete(wrote, seq) // its sequence is used again
 			}
 		}
 	}

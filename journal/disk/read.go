@@ -40,7 +40,7 @@ func (e *Engine) public(h order.Head) journal.Head {
 	return journal.Head{Epoch: e.epoch, Incarnation: h.ID.Incarnation(), Seq: h.Seq, Offset: h.Offset}
 }
 
-// enterLog begins a read of a log. Its head is that of the view.
+// enterLog begins a read of a log. It returns the view and the log's head in it.
 func (e *Engine) enterLog(ctx context.Context, log journal.LogName) (*view, order.Head, error) {
 	if err := log.Validate(); err != nil {
 		return nil, order.Head{}, err
@@ -93,14 +93,14 @@ func (e *Engine) Read(ctx context.Context, log journal.LogName, opts journal.Rea
 	return page, err
 }
 
-// records reads from a range of a log that has every record of it.
+// records reads from a range of a log; every record of the range must exist.
 func (v *view) records(
 	log journal.LogName, id order.ID, from, to uint64, backward bool, limits journal.Limits,
 ) (entries []journal.Entry, next uint64, err error) {
 	entries, next, err = v.scanRecords(log, id, from, to, backward, limits)
 	if errors.Is(err, journal.ErrDamaged) {
-		// A scan touches every table of its range; a look at one record only
-		// the table that has it.
+		// A scan touches every table of its range; a lookup of one record touches
+		// only the table that has it.
 		return v.lookUpRecords(log, id, from, to, backward, limits)
 	}
 	return entries, next, err
@@ -126,7 +126,7 @@ func (v *view) lookUpRecords(
 		}
 		if err != nil {
 			if len(entries) > 0 {
-				return entries, seq, nil // the next page says what is wrong
+				return entries, seq, nil // the next page returns the error
 			}
 			return nil, 0, layout.Damaged(err, "record %d of log %v", seq, log)
 		}
@@ -210,7 +210,7 @@ func (e *Engine) Logs(ctx context.Context, p journal.PartitionName, opts journal
 		if err := opts.After.Validate(); err != nil {
 			return journal.LogsPage{}, err
 		}
-		// It may be of another partition.
+		// After may be a log of another partition.
 		if from := append(layout.HeadKey(nil, opts.After), 0); bytes.Compare(from, lower) > 0 {
 			lower = from
 		}
@@ -237,7 +237,7 @@ func (e *Engine) Logs(ctx context.Context, p journal.PartitionName, opts journal
 	return page, err
 }
 
-// eachHead goes through heads in the order of their keys.
+// eachHead calls each for heads in the order of their keys.
 func (v *view) eachHead(lower, upper []byte, each func(journal.LogName, order.Head) bool) error {
 	it, err := v.iter(lower, upper)
 	if err != nil {

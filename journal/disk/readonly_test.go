@@ -22,7 +22,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// readOnly refuses to change one folder.
+// readOnly is a file system that refuses changes in one folder.
 type readOnly struct {
 	vfs.FS
 	dir string
@@ -77,8 +77,8 @@ func (r readOnly) MkdirAll(dir string, perm os.FileMode) error {
 	return r.FS.MkdirAll(dir, perm)
 }
 
-// TestLookingWritesNothing looks at a folder that was used, at one that was
-// copied without its locks, and at both where nothing may be written.
+// TestLookingWritesNothing reads a folder that was used, one that was copied without
+// its locks, and both without write permission.
 func TestLookingWritesNothing(t *testing.T) {
 	t.Parallel()
 	used, _ := smallStore(t)
@@ -112,8 +112,8 @@ func TestLookingWritesNothing(t *testing.T) {
 	}
 }
 
-// TestAFrozenFolderInUse looks at a folder that may not be written to, while
-// another process has it open.
+// TestAFrozenFolderInUse reads a folder without write permission while another process
+// has it open.
 func TestAFrozenFolderInUse(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv("PARLEY_TEST_LOOK"); dir != "" {
@@ -134,7 +134,7 @@ func TestAFrozenFolderInUse(t *testing.T) {
 	}
 	defer mustClose(t, e)
 	for _, name := range []string{"LOCK", "PID"} {
-		if err := os.Chmod(filepath.Join(dir, name), 0o444); err != nil { // whoever is not root may not write it
+		if err := os.Chmod(filepath.Join(dir, name), 0o444); err != nil { // only root may write it
 			t.Fatal(err)
 		}
 	}
@@ -145,8 +145,8 @@ func TestAFrozenFolderInUse(t *testing.T) {
 	}
 }
 
-// TestABackupIsChecked checks a backup, what is restored from it, and a backup
-// that lacks what its CHECKPOINT says.
+// TestABackupIsChecked checks a backup, the folder restored from it, and a backup that
+// ends before the position in its CHECKPOINT.
 func TestABackupIsChecked(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()
@@ -190,7 +190,7 @@ func TestABackupIsChecked(t *testing.T) {
 	}
 }
 
-// closedFS is a file system in which a folder's files may not be looked at.
+// closedFS is a file system without permission to Stat the files of /closed.
 type closedFS struct{ vfs.FS }
 
 func (c closedFS) Stat(name string) (vfs.FileInfo, error) {

@@ -35,7 +35,7 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 		}
 		view, err := e.rebuild()
 		if err != nil {
-			// Half an index must not be used; the next open makes it anew.
+			// A partial index must not be used; the next open rebuilds it.
 			e.fail(fmt.Errorf("rebuilding the index: %w", err))
 			return err
 		}
@@ -55,7 +55,7 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 }
 
 // rebuild makes the index and the claims again from the records. It runs while
-// nobody else writes; readers keep the old view until the new one is complete.
+// there are no other writes; readers keep the old view until the new one is complete.
 func (e *Engine) rebuild() (*view, error) {
 	old := e.view
 	w := &rebuildWriter{e: e, batch: e.db.NewIndexedBatch()}
@@ -64,7 +64,7 @@ func (e *Engine) rebuild() (*view, error) {
 	for _, kind := range []byte{layout.KindIndex, layout.KindClaim, layout.KindExpiry} {
 		_ = w.batch.DeleteRange([]byte{kind}, []byte{kind + 1}, nil)
 	}
-	// The marker is removed durably before anything else is.
+	// The removal of the marker must be durable before anything else is removed.
 	if err := w.flush(true); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (e *Engine) rebuild() (*view, error) {
 	return v, nil
 }
 
-// rebuildWriter writes in pieces, and reads what it has written.
+// rebuildWriter writes in pieces of bounded size, and can read what it has written.
 type rebuildWriter struct {
 	e     *Engine
 	batch *pebble.Batch
@@ -95,8 +95,8 @@ func (w *rebuildWriter) flush(sync bool) error {
 	return nil
 }
 
-// replayAll writes what all records did to the index and the claims. Without a
-// writer it only checks that they can be read.
+// replayAll writes the effects of all records to the index and the claims. Without
+// a writer it only checks that the records can be read.
 func (e *Engine) replayAll(v *view, w *rebuildWriter) error {
 	return v.eachEntry(1, func(offset uint64, en layout.Entry) (bool, error) {
 		e.gotOn()

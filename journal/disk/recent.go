@@ -9,10 +9,10 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// recent holds the newest durable commits while somebody follows the shard, so
-// that a follower that keeps up does not read the store. Its commits are
-// consecutive, and of logs that were not dropped since. Apart from following it is
-// guarded by the engine's lock.
+// recent holds the newest durable commits while the shard has followers, so that a
+// follower that keeps up does not read the store. Its commits are consecutive, and
+// of logs that were not dropped since. All fields but following are guarded by the
+// engine's lock.
 type recent struct {
 	following atomic.Int64 // followers of the shard
 	limit     int64        // bytes
@@ -20,7 +20,7 @@ type recent struct {
 	bytes     int64
 }
 
-// commitOverhead is what a commit takes besides the data of its records.
+// commitOverhead is the memory that a commit takes besides the data of its records.
 const commitOverhead = 256
 
 func recentSize(c *journal.Commit) int64 {
@@ -33,7 +33,7 @@ func recentSize(c *journal.Commit) int64 {
 	return size
 }
 
-// copyRecords copies the data of a batch's records, if somebody follows the shard.
+// copyRecords copies the data of a batch's records if the shard has followers.
 func (r *recent) copyRecords(b *journal.Batch) [][]byte {
 	if r.following.Load() == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (r *recent) copyRecords(b *journal.Batch) [][]byte {
 	return data
 }
 
-// commitOf is an ordered batch as followers see it.
+// commitOf returns an ordered batch as followers see it.
 func commitOf(b *journal.Batch, data [][]byte, plan *order.Plan) journal.Commit {
 	c := journal.Commit{Position: journal.ShardPosition{Epoch: plan.Ticket.Epoch(), Offset: plan.Offset}}
 	if len(b.Appends) > 0 {
@@ -93,8 +93,8 @@ func (r *recent) add(g *group) {
 	r.commits = r.commits[oldest:]
 }
 
-// after returns the commits after an offset, at most a page; none if the next one
-// is not held.
+// after returns at most a page of commits after an offset, or none if the next
+// commit is not in memory.
 func (r *recent) after(offset uint64) []journal.Commit {
 	if len(r.commits) == 0 || offset+1 < r.commits[0].Position.Offset {
 		return nil
@@ -114,7 +114,7 @@ func (r *recent) after(offset uint64) []journal.Commit {
 	return append([]journal.Commit(nil), rest...)
 }
 
-// shardFollower counts itself among those who follow the shard.
+// shardFollower is a follower that is counted in recent.following.
 type shardFollower struct {
 	journal.ShardFollower
 	recent *recent

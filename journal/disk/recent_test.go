@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// TestRecentCommitsAreBounded follows a shard: its newest commits are kept in
-// memory, as many as there is room for, and the others come from the store.
+// TestRecentCommitsAreBounded follows a shard: as many of the newest commits as there
+// is room for are kept in memory, and the others are read from the store.
 func TestRecentCommitsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ room, kept int64 }{
@@ -43,7 +43,7 @@ func TestRecentCommitsAreBounded(t *testing.T) {
 				if len(first) != 1200 || first[0] != byte(i) || !bytes.Equal(first, second) {
 					t.Errorf("commit %d has %d bytes", i+1, len(first))
 				}
-				if &first[0] == &second[0] { // a read of the store makes its own
+				if &first[0] == &second[0] { // each read of the store allocates its own
 					kept++
 				} else if kept > 0 {
 					t.Errorf("commit %d is not kept, and an older one is", i+1)

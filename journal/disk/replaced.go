@@ -6,8 +6,8 @@ import "time"
 // ones that were opened, while batches become durable.
 const checkInterval = 100 * time.Millisecond
 
-// replaced reports, before a group is acknowledged, whether files of the store
-// are gone. It checks when Pebble has begun a new log, and every checkEvery.
+// replaced returns an error if files of the store are gone. It is called before a
+// group is acknowledged, and checks when Pebble has begun a new log and every checkEvery.
 func (e *Engine) replaced() error {
 	now := time.Now()
 	log := e.opened.Current()

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// TestReplaced removes or replaces files of an open store. The append that
-// comes next is not acknowledged, and nothing more is admitted.
+// TestReplaced removes or replaces files of an open store. The next append is not
+// acknowledged, and nothing more is admitted.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -59,8 +59,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestReplacedSoon uses the interval that engines have: no append is
-// acknowledged a second after the folder was removed.
+// TestReplacedSoon uses the default interval: no append is acknowledged a second after
+// the folder was removed.
 func TestReplacedSoon(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -84,7 +84,7 @@ func TestReplacedSoon(t *testing.T) {
 }
 
 // TestReplacedIsNoticedAtARotation writes into the next logs of a store that lost
-// a file: nothing in them is acknowledged, however long ago the last look was.
+// a file: nothing in them is acknowledged, however long the check interval is.
 func TestReplacedIsNoticedAtARotation(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -109,7 +109,7 @@ func TestReplacedIsNoticedAtARotation(t *testing.T) {
 	t.Error("2 MiB in new logs were acknowledged though LOCK is gone")
 }
 
-// TestReplacedIdle removes the folder of a store that nobody writes to.
+// TestReplacedIdle removes the folder of a store without writes.
 func TestReplacedIdle(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -37,9 +37,9 @@ func checkpointed(t testing.TB, entries int) image {
 	return takeImage(t, fs, "/backup")
 }
 
-// TestADamagedBackupIsRefused flips bits of every file of a backup and cuts
-// each. What is restored is what was backed up, or nothing is, and the file is
-// named.
+// TestADamagedBackupIsRefused flips bits of every file of a backup and cuts each
+// file. Restoring yields everything that was backed up, or an error that names the
+// file.
 func TestADamagedBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	const entries = 10
@@ -85,9 +85,9 @@ func check(t *testing.T, img image, what, file string, data []byte, entries int)
 	}
 }
 
-// restoreDiary restores a backup, and fails the test if it comes back with
-// anything but all of its entries. A damaged table may be noticed later, when
-// it is read.
+// restoreDiary restores a backup, and fails the test if the restored store has
+// anything but all of its entries. A damaged table may be noticed only when it is
+// read.
 func restoreDiary(t *testing.T, img image, entries int) error {
 	t.Helper()
 	fs := img.mount(t)
@@ -122,7 +122,7 @@ func restoreDiary(t *testing.T, img image, entries int) error {
 	return nil
 }
 
-// TestABackupKeepsItsSums damages a backup that came as a stream.
+// TestABackupKeepsItsSums damages a backup that was unpacked from a stream.
 func TestABackupKeepsItsSums(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewCrashableMem()
@@ -166,7 +166,8 @@ func TestABackupKeepsItsSums(t *testing.T) {
 
 // TestAnInterruptedRestoreIsNotOpened crashes restores and salvages at
 // operations that change the file system, from a scale of 6 on at every one.
-// What is left is whole, or is refused by the name of what was interrupted.
+// The folder that is left is complete, or is refused with an error that names the
+// interrupted command.
 func TestAnInterruptedRestoreIsNotOpened(t *testing.T) {
 	t.Parallel()
 	const entries = 4

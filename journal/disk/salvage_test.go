@@ -20,8 +20,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// layeredStore has a table for each of its logs, and others for what ties them
-// together: log i is in the table that names it.
+// layeredStore returns a store with a table for each of its logs, and others for the
+// rest: log i is in tables[i].
 func layeredStore(t testing.TB) (img image, tables []string) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -46,7 +46,7 @@ func layeredStore(t testing.TB) (img image, tables []string) {
 	return takeImage(t, fs, "/data"), tables
 }
 
-// newTable is the last table that was not there before.
+// newTable returns the last table that was not there before.
 func newTable(t testing.TB, fs vfs.FS, before map[string]bool) (table string) {
 	t.Helper()
 	for _, name := range takeImage(t, fs, "/data").paths() {
@@ -58,7 +58,7 @@ func newTable(t testing.TB, fs vfs.FS, before map[string]bool) (table string) {
 	return table
 }
 
-// uncompacted keeps every table as it was flushed.
+// uncompacted returns options that keep every table as it was flushed.
 func uncompacted(fs vfs.FS) disk.Options {
 	return testOptions(fs).Tuned(func(p *pebble.Options) { p.DisableAutomaticCompactions = true })
 }
@@ -126,7 +126,7 @@ func TestADamagedTableHidesOnlyItsLogs(t *testing.T) {
 			t.Errorf("log %d beside the damaged table is read as %v, %v", i, got, err)
 		}
 	}
-	// Damage poisons the engine: reads go on, appends do not.
+	// Damage fails the engine: reads continue, appends are refused.
 	<-e.Failed()
 	if _, err := e.Append(ctx, diaryEntry(1, 1)); !errors.Is(err, journal.ErrFailed) {
 		t.Errorf("an engine that found damage answers %v", err)
@@ -290,7 +290,7 @@ func TestSalvageStopsALogAtAHole(t *testing.T) {
 }
 
 // TestSalvageKeepsDropsDropped salvages what crashes leave while a log is being
-// removed. Nothing of the log comes back, and nothing is said to be lost.
+// removed. Nothing of the log comes back, and nothing is reported as lost.
 func TestSalvageKeepsDropsDropped(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewCrashableMem()

@@ -69,8 +69,8 @@ func (e *Engine) Scan(ctx context.Context, shard int, opts journal.ScanOptions) 
 
 // scanBounds turns the options into a range of stored keys.
 func scanBounds(opts journal.ScanOptions) (lower, upper []byte, err error) {
-	// Every key that starts with the prefix starts, escaped, with the escaped
-	// prefix, and the other way round.
+	// A key starts with the prefix if and only if the escaped key starts with the
+	// escaped prefix.
 	lower = layout.Escape([]byte{layout.KindIndex}, opts.Prefix)
 	upper = layout.After(lower)
 	if from := layout.Escape([]byte{layout.KindIndex}, opts.From); bytes.Compare(from, lower) > 0 {

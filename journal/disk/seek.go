@@ -8,13 +8,13 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
-// spareSeekers bounds the iterators that a view keeps for lookups to come.
+// spareSeekers bounds the iterators that a view keeps for later lookups.
 const spareSeekers = 4
 
-// seekers are iterators of a view that are free to be used again. Most keys
-// that are looked up do not exist, and an iterator that is open already finds
-// that out several times faster than Pebble's Get: it asks the filters of all
-// levels and keeps its tables open.
+// seekers are iterators of a view that are free for reuse. Most keys that are
+// looked up do not exist, and an open iterator finds that out several times
+// faster than Pebble's Get: it uses the filters of all levels and keeps its
+// tables open.
 type seekers struct {
 	mu   sync.Mutex
 	free []*pebble.Iterator
@@ -32,7 +32,7 @@ func (s *seekers) take() *pebble.Iterator {
 	return it
 }
 
-// give takes an iterator back, unless there are enough.
+// give returns an iterator for reuse, or closes it if there are enough.
 func (s *seekers) give(it *pebble.Iterator) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +54,8 @@ func (s *seekers) close() {
 	s.free = nil
 }
 
-// seek reads the head of a log or the holder of a claim into decode as get does.
-// It is for keys that are mostly absent.
+// seek is get with a reused iterator, for heads of logs and holders of claims, whose
+// keys are mostly absent.
 func (v *view) seek(key []byte, decode func(value []byte) error) (bool, error) {
 	it := v.seekers.take()
 	if it == nil {
@@ -70,7 +70,7 @@ func (v *view) seek(key []byte, decode func(value []byte) error) (bool, error) {
 	if !it.SeekPrefixGE(key) {
 		if it.Error() != nil {
 			_ = it.Close()
-			return v.get(key, decode) // damage elsewhere need not matter to this key
+			return v.get(key, decode) // damage elsewhere may not affect this key
 		}
 		v.seekers.give(it)
 		return false, nil

@@ -7,24 +7,24 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
-// sieveMost is how many names the store may have for a sieve to be made. It takes
-// at most four bytes for each name, and eight more while it is made.
+// sieveMost is the maximum number of names in the store for which a sieve is made. A
+// sieve takes at most four bytes for each name, and eight more while it is made.
 const sieveMost = 1 << 21
 
 // sieve is a filter of the names in the store. For most names that the store lacks it
-// reports that at once, so that a fresh claim and a new log need no lookup. It is
-// made from the store once many lookups found nothing, and gets every name that is
-// written from then on. Names that are removed stay in it until it is made anew. It
-// is used with the engine's lock held.
+// reports that at once, so that a new claim or log needs no lookup. It is made from the
+// store once many lookups found nothing, and every name that is written from then on is
+// added. Names that are removed stay in it until it is made again. It is used with the
+// engine's lock held.
 type sieve struct {
 	kind  byte // of the keys
 	opts  *Options
 	seed  maphash.Seed
 	ready *bloom   // nil: there is none
-	since []uint64 // what was written while it is being made
-	made  *int     // identifies the making; nil: it is not being made
+	since []uint64 // names written while it is being made
+	made  *int     // identifies the build in progress; nil: none
 	vain  int      // lookups that found nothing
-	tried bool     // the last time it could not be made
+	tried bool     // the last attempt to make it failed
 }
 
 func newSieve(kind byte, o *Options) sieve {
@@ -33,16 +33,18 @@ func newSieve(kind byte, o *Options) sieve {
 
 func (s *sieve) claim(name string) uint64 { return maphash.String(s.seed, name) }
 
-// log needs room to write the log's key.
+// log returns the hash of a log's name. It writes the log's key into room and returns
+// the buffer for reuse.
 func (s *sieve) log(log journal.LogName, room []byte) (hash uint64, used []byte) {
 	key := layout.HeadKey(room[:0], log)
 	return maphash.Bytes(s.seed, key[1:]), key
 }
 
-// lacks reports that the newest view has no such name.
+// lacks reports whether the newest view is known not to have a name.
 func (s *sieve) lacks(hash uint64) bool { return s.ready != nil && !s.ready.has(hash) }
 
-// add is told of every name that the newest view has and the one before had not.
+// add adds a name. It is called for every name that the newest view has and the view
+// before it did not have.
 func (s *sieve) add(hash uint64) {
 	if s.ready != nil {
 		s.ready.add(hash)
@@ -55,15 +57,15 @@ func (s *sieve) add(hash uint64) {
 // told reports whether add needs to be called.
 func (s *sieve) told() bool { return s.ready != nil || s.made != nil }
 
-// forget is called when names were written that it was not told of.
+// forget discards the sieve. It is called when names were written without a call of add.
 func (s *sieve) forget() {
 	if s.told() {
 		s.ready, s.since, s.made, s.vain = nil, nil, nil, 0
 	}
 }
 
-// due reports whether it should be made now: many lookups found nothing, or it
-// holds more than it has room for.
+// due reports whether the sieve should be made now: many lookups found nothing, or it
+// holds more names than it has room for.
 func (s *sieve) due() bool {
 	switch {
 	case s.made != nil:
@@ -74,7 +76,7 @@ func (s *sieve) due() bool {
 	return s.vain >= s.opts.sieveWorth && (!s.tried || s.vain >= sieveMost)
 }
 
-// sift makes a sieve if it is due, in a goroutine of its own; the lock is held.
+// sift makes a sieve if it is due, in its own goroutine; the lock is held.
 func (e *Engine) sift(s *sieve) {
 	if !s.due() || e.failure != nil {
 		return
@@ -99,7 +101,7 @@ func (e *Engine) sift(s *sieve) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if s.made != made {
-			return // told to forget meanwhile
+			return // forget was called meanwhile
 		}
 		if ready != nil {
 			for _, hash := range s.since {
@@ -110,7 +112,7 @@ func (e *Engine) sift(s *sieve) {
 	}()
 }
 
-// names are the hashes of all names of a kind. It answers false if there are too
+// names returns the hashes of all names of a kind. It returns false if there are too
 // many, if they cannot be read, or if the engine ends.
 func (v *view) names(kind byte, seed maphash.Seed) ([]uint64, bool) {
 	it, err := v.iter([]byte{kind}, []byte{kind + 1})
@@ -137,8 +139,8 @@ func (v *view) names(kind byte, seed maphash.Seed) ([]uint64, bool) {
 	return list, it.Error() == nil
 }
 
-// bloom is a Bloom filter in blocks of one cache line. With 16 bits for a name it
-// is wrong about one in a thousand that it does not have.
+// bloom is a Bloom filter in blocks of one cache line. With 16 bits for each name, one
+// in a thousand absent names is a false positive.
 type bloom struct {
 	blocks []bloomBlock
 	added  int
@@ -156,7 +158,7 @@ func newBloom(room int) *bloom {
 	return &bloom{blocks: make([]bloomBlock, room*bloomBits/512+1), room: room}
 }
 
-// place is a name's block, and the marks it has there.
+// place returns a name's block, and the bits that select its marks in that block.
 func (b *bloom) place(hash uint64) (*bloomBlock, uint64) {
 	at := (hash >> 32) * uint64(len(b.blocks)) >> 32
 	return &b.blocks[at], hash * 0x9e3779b97f4a7c15 >> 10

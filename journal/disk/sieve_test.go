@@ -10,9 +10,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// TestACopyForgetsWhatOthersMayHaveWritten: a copy that knew of a claim and a log
-// that they do not exist, and then applied a group that makes them, finds them
-// when it leads again.
+// TestACopyForgetsWhatOthersMayHaveWritten: a copy whose sieves lack a claim and a
+// log, and that then applies a group that creates them, finds them when it leads
+// again.
 func TestACopyForgetsWhatOthersMayHaveWritten(t *testing.T) {
 	t.Parallel()
 	shared := &sharedLog{}

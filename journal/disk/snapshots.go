@@ -26,15 +26,15 @@ const snapshotDir = "snapshots"
 var snapshotMagic = []byte("PSN1")
 
 // snapshots are files beside the store, one for each snapshot. They are never
-// synced: a checksum tells what a crash has torn. The oldest ones are removed
-// when all together are too large.
+// synced: a checksum detects a file that a crash has torn. The oldest files are
+// removed when the total size is too large.
 type snapshots struct {
 	fs   vfs.FS
 	dir  string
 	most int64 // bytes in all
 
 	mu    sync.Mutex
-	known bool             // files and total are those of the folder
+	known bool             // files and sizes were read from the folder
 	files []string         // oldest first
 	sizes map[string]int64 // by file
 	total int64
@@ -149,7 +149,7 @@ func (s *snapshots) put(key journal.ValueKey, snap *journal.Snapshot) error {
 	return nil
 }
 
-// get returns nil when there is no such snapshot, or none that can be read.
+// get returns a snapshot, or nil if it does not exist or cannot be read.
 func (s *snapshots) get(key journal.ValueKey) *journal.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

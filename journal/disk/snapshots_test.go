@@ -35,7 +35,7 @@ func hasSnapshot(t *testing.T, e *disk.Engine, name string) bool {
 }
 
 // TestSnapshotsAreBounded puts more snapshots than there is room for: the
-// oldest go, across a restart too.
+// oldest are removed, also after a restart.
 func TestSnapshotsAreBounded(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()
@@ -66,8 +66,8 @@ func TestSnapshotsAreBounded(t *testing.T) {
 	mustClose(t, e)
 }
 
-// TestSnapshotsAreChecked damages the file of a snapshot at every byte: it is
-// none then, and never another.
+// TestSnapshotsAreChecked damages the file of a snapshot at every byte: the snapshot
+// is then missing, and never has other contents.
 func TestSnapshotsAreChecked(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()

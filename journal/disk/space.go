@@ -1,6 +1,6 @@
 package disk
 
-// Space is how many bytes the store takes, and how many the disk has left for it.
+// Space returns how many bytes the store uses and how many are free on its disk.
 func (e *Engine) Space() (used, free uint64, err error) {
 	usage, err := e.opts.FS.GetDiskUsage(e.dir)
 	if err != nil {

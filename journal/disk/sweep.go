@@ -11,8 +11,8 @@ import (
 // sweepAtOnce is how many expired claims one sweep removes.
 const sweepAtOnce = 256
 
-// sweepClaims removes claims whose time has come. They are free already; this
-// only gives their room back.
+// sweepClaims removes expired claims. They are free already; this only frees their
+// space.
 func (e *Engine) sweepClaims() {
 	v, err := e.enter(context.Background(), e.shard)
 	if err != nil {
@@ -41,7 +41,7 @@ func (e *Engine) sweepClaims() {
 			return // the next append that needs the claim returns the error
 		}
 		_ = e.group.batch.Delete(key, nil)
-		// It may have been taken again since.
+		// The claim may have been taken again since.
 		if held != nil && order.Expired(held.Claimed, e.now()) {
 			e.freeClaim(e.group, name)
 		}

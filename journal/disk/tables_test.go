@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk/repair"
 )
 
-// oneTable is a store whose records are all in one table of many blocks.
+// oneTable returns a store whose records are all in one table of many blocks.
 func oneTable(t testing.TB, tune func(*pebble.Options)) (img image, table string, logs, records int) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -49,9 +49,9 @@ func oneTable(t testing.TB, tune func(*pebble.Options)) (img image, table string
 	return img, table, logs, records
 }
 
-// TestDamageInOneTableHidesOnlyItsBlocks flips a bit, or a stretch, everywhere in
-// turn: what is not in the blocks that were hit is verified, salvaged, and what
-// is in them named.
+// TestDamageInOneTableHidesOnlyItsBlocks flips a bit, or a range, at every place in
+// turn: what is not in the damaged blocks is verified and salvaged, and the errors name
+// the damaged blocks.
 func TestDamageInOneTableHidesOnlyItsBlocks(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*pebble.Options){
@@ -89,7 +89,7 @@ func hideBlocks(t *testing.T, img image, table string, records int64) {
 			t.Fatalf("byte %d of %d: the table is not named: %+v", at, len(data), report)
 		}
 		if at > len(data)-5<<10 {
-			continue // the way to the blocks is damaged
+			continue // the index of the table is damaged
 		}
 		lost := records - report.Records
 		if lost > 25 {

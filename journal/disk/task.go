@@ -8,9 +8,9 @@ import (
 )
 
 // betweenGroups runs fn on the committer, when nothing is in flight; if idle is
-// set, also nothing is gathered. It waits for fn no longer than for ctx and for
-// the engine to fail: then fn may go on alone, and left is called after it. It
-// reports whether fn has begun.
+// set, also nothing is gathered. It stops waiting for fn when ctx ends or the engine
+// fails: fn may then still run, and left is called after it. begun reports whether
+// fn has begun.
 func (e *Engine) betweenGroups(ctx context.Context, idle bool, fn func() error, left func()) (begun bool, err error) {
 	for {
 		t := &task{result: make(chan error, 1)}
@@ -59,7 +59,7 @@ func (e *Engine) betweenGroups(ctx context.Context, idle bool, fn func() error, 
 
 var errBusy = errors.New("a group has been gathered")
 
-// taskRefusal is why the committer does not run a task now.
+// taskRefusal returns why the committer cannot run a task now, or nil.
 func (e *Engine) taskRefusal(ctx context.Context, idle bool) error {
 	e.mu.Lock()
 	busy, err := idle && !e.group.empty(), e.ended()
@@ -84,17 +84,17 @@ func (e *Engine) taskRefusal(ctx context.Context, idle bool) error {
 // task is shared by the committer that runs it and the caller that waits for it.
 type task struct {
 	state  atomic.Int32
-	begun  atomic.Bool // known when there is a result
+	begun  atomic.Bool // final when there is a result
 	result chan error
 }
 
 const (
 	taskWaits = iota
 	taskRuns
-	taskOver // it has a result, or nobody waits for it
+	taskOver // it has a result, or its caller no longer waits
 )
 
-// end gives the result, if somebody still waits for it.
+// end delivers the result, and reports whether the caller still waited for it.
 func (t *task) end(err error) bool {
 	if t.state.Swap(taskOver) == taskOver {
 		return false
@@ -103,7 +103,7 @@ func (t *task) end(err error) bool {
 	return true
 }
 
-// leave stops waiting, unless there is a result.
+// leave stops waiting and returns cause, or the result if there is one.
 func (t *task) leave(cause error) (begun bool, err error) {
 	switch t.state.Swap(taskOver) {
 	case taskWaits:

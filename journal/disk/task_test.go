@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk"
 )
 
-// TestACheckpointEndsWhenTheDiskDoesNot runs in a child, because what it leaves
-// of Pebble can never be closed.
+// TestACheckpointEndsWhenTheDiskDoesNot runs in a child, because it leaves a Pebble
+// store that can never be closed.
 func TestACheckpointEndsWhenTheDiskDoesNot(t *testing.T) {
 	t.Parallel()
 	if !inChild(t) {
@@ -92,8 +92,8 @@ func checkpoint(ctx context.Context, e *disk.Engine) error {
 	return err
 }
 
-// TestACheckpointThatNobodyWaitsForIsRemoved holds it up, and lets it go on when
-// its caller has gone.
+// TestACheckpointThatNobodyWaitsForIsRemoved blocks a checkpoint, and releases it after
+// its caller has stopped waiting.
 func TestACheckpointThatNobodyWaitsForIsRemoved(t *testing.T) {
 	t.Parallel()
 	fs := &faultFS{FS: vfs.NewMem()}
@@ -121,7 +121,7 @@ func TestACheckpointThatNobodyWaitsForIsRemoved(t *testing.T) {
 	}
 }
 
-// TestBelowMinFreeRoomCanBeMade backs up and drops while appends are refused.
+// TestBelowMinFreeRoomCanBeMade makes a backup and drops data while appends are refused.
 func TestBelowMinFreeRoomCanBeMade(t *testing.T) {
 	t.Parallel()
 	e, _ := fullEngine(t)
@@ -143,7 +143,7 @@ func TestBelowMinFreeRoomCanBeMade(t *testing.T) {
 	waitUntil(t, "what was dropped is removed", func() bool { return e.Stats().Removals == 0 })
 }
 
-// TestAFullDiskIsNotOpened says how much is needed, and where.
+// TestAFullDiskIsNotOpened: the error contains how much space is needed, and where.
 func TestAFullDiskIsNotOpened(t *testing.T) {
 	t.Parallel()
 	fs := &faultFS{FS: vfs.NewMem()}
@@ -164,7 +164,7 @@ func TestAFullDiskIsNotOpened(t *testing.T) {
 	mustClose(t, e)
 }
 
-// TestLazyValuesAreBounded holds the disk, and writes more than may wait.
+// TestLazyValuesAreBounded blocks the disk, and writes more lazy values than may wait.
 func TestLazyValuesAreBounded(t *testing.T) {
 	t.Parallel()
 	fs := &faultFS{FS: vfs.NewMem()}

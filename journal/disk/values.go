@@ -118,8 +118,8 @@ func (e *Engine) PutLazy(ctx context.Context, writes ...journal.ValueWrite) erro
 	return nil
 }
 
-// fitsLazy reports whether lazy values of some size may be kept until they are
-// saved, and otherwise has what is kept saved now; the lock is held.
+// fitsLazy reports whether lazy values of the given size may be kept until they are
+// saved; otherwise it requests that the kept values are saved now. The lock is held.
 func (e *Engine) fitsLazy(size int64) bool {
 	if len(e.lazy)+len(e.saving) == 0 || e.dirty+e.leaving+size <= e.opts.MaxUnsynced {
 		return true
@@ -163,7 +163,7 @@ func (e *Engine) collectLazy(
 	}
 }
 
-// values merges what is stored with what is fresh, in the order of names.
+// values merges stored and fresh values, in the order of names.
 func (v *view) values(p journal.PartitionName, opts journal.ValuesOptions, fresh map[string]journal.Value) (journal.ValuesPage, error) {
 	kind := byte(layout.KindValue)
 	if opts.Lazy {

@@ -26,7 +26,7 @@ type view struct {
 	seekers seekers
 }
 
-// newView follows an older view by one group.
+// newView returns the view that follows an older one by one group.
 func newView(e *Engine, snap *pebble.Snapshot, old *view, g *group) *view {
 	v := &view{engine: e, snap: snap, number: old.number + 1, offset: old.offset, hidden: old.hidden}
 	v.refs.Store(1)
@@ -56,7 +56,7 @@ func (v *view) release() {
 	}
 }
 
-// enter begins a read. The caller leaves it with leave.
+// enter begins a read. The caller ends it with view.leave.
 func (e *Engine) enter(ctx context.Context, shard int) (*view, error) {
 	if err := e.checkShard(ctx, shard); err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (e *Engine) enterSeen(ctx context.Context) (*view, error) {
 	return e.enterLocked()
 }
 
-// enterLocked begins a read of what readers see now; the lock is held. A group that
-// has just become durable may be missing, as one that is in flight.
+// enterLocked begins a read of what readers see now; the lock is held. In a copy, a
+// group that has just become durable may be missing.
 func (e *Engine) enterLocked() (*view, error) {
 	if e.closed {
 		return nil, journal.ErrClosed
@@ -91,7 +91,7 @@ func (v *view) leave() {
 	v.engine.readers.Done()
 }
 
-// get reads one value into decode; it returns false when there is none.
+// get calls decode with the value of a key; it returns false if there is none.
 func (v *view) get(key []byte, decode func(value []byte) error) (bool, error) {
 	value, closer, err := v.snap.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -115,7 +115,7 @@ func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 	return it, nil
 }
 
-// rawHead reads the end of a log, whether or not it is being removed.
+// rawHead reads the head of a log, whether or not the log is being removed.
 func (v *view) rawHead(log journal.LogName) (order.Head, error) { return v.headBy(v.get, log) }
 
 func (v *view) headBy(lookup func(key []byte, decode func([]byte) error) (bool, error), log journal.LogName) (order.Head, error) {
@@ -174,7 +174,7 @@ func (v *view) name(id order.ID) (journal.LogName, bool, error) {
 	return log, found, err
 }
 
-// base answers the book for what is durable. It is used with the lock held.
+// base gives the book access to durable state. It is used with the lock held.
 type base struct{ e *Engine }
 
 func (b base) Head(log journal.LogName) (order.Head, error) {

@@ -222,7 +222,7 @@ func onePartition(t *testing.T, open Open) {
 		journal.ValueWrite{Key: journal.ValueKey{Partition: other, Name: "v"}})
 	invalid(t, err)
 	r.unmoved(before)
-	// Names that differ only in where a part ends are different logs.
+	// Names that differ only in where a part ends name different logs.
 	one := journal.LogName{Tenant: "a", Partition: "bc", Family: "d", ID: "e"}
 	two := journal.LogName{Tenant: "ab", Partition: "c", Family: "d", ID: "e"}
 	r.commit(batch(to(one, "one")))

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// claimRaces has many writers take a few claims and give them up in every way,
-// while the index is rebuilt. Nobody else gets a claim until its holder gives it
+// claimRaces runs many writers that take a few claims and give them up in every way,
+// while the index is rebuilt. No other writer gets a claim until its holder gives it
 // up.
 func claimRaces(t *testing.T, open Open) {
 	const writers, rounds, names = 8, 60, 3
@@ -71,8 +71,8 @@ func claimRaces(t *testing.T, open Open) {
 	}
 }
 
-// giveUp ends a writer's claim by a release or by a drop of its log; first it
-// may wait until the claim is durable, and then sees that it holds it.
+// giveUp ends a writer's claim by a release or by a drop of its log. It may first wait
+// until the claim is durable, and then checks that the writer holds it.
 func giveUp(r *rig, rnd *rand.Rand, log journal.LogName, name string, taken *journal.Ticket, before func()) error {
 	if rnd.IntN(2) == 0 {
 		if err := taken.Wait(r.ctx); err != nil {
@@ -95,7 +95,7 @@ func giveUp(r *rig, rnd *rand.Rand, log journal.LogName, name string, taken *jou
 	return err
 }
 
-// claimExpiryRaces has many writers take a claim that has just expired.
+// claimExpiryRaces runs many writers that take a claim that has just expired.
 func claimExpiryRaces(t *testing.T, open Open) {
 	clock := newClock()
 	r := start(t, open, Options{Now: clock.now})
@@ -125,8 +125,8 @@ func claimExpiryRaces(t *testing.T, open Open) {
 	}
 }
 
-// claimTakenMeanwhile makes an append wait for room. Before it is ordered, another
-// log takes the claim that it names, and then many other claims.
+// claimTakenMeanwhile makes an append wait for room. Before the append is ordered,
+// another log takes the claim that it names, and then many other claims.
 func claimTakenMeanwhile(t *testing.T, open Open) {
 	const room = 4 << 10
 	r := start(t, open, Options{MaxUnsynced: room})

@@ -41,7 +41,7 @@ func claimHeld(t *testing.T, open Open) {
 		Name: "name/x", Log: alpha, Incarnation: ticket.Appended()[0].Incarnation, Seq: 2, Offset: ticket.Offset(),
 	}
 	equal(t, r.claim("name/x"), journal.ClaimState{Durable: &want, Ordered: &want})
-	// A claim holds across partitions, and for its own log too.
+	// A claim is exclusive across partitions, also against its own log.
 	for _, log := range []journal.LogName{beta, alpha, other.In("log", "x")} {
 		conflict := r.refused(taking(log, "name/z", "name/x"), journal.ClaimConflict)
 		equal(t, conflict.Claim, want)
@@ -109,7 +109,7 @@ func claimExpired(t *testing.T, open Open) {
 	clock.advance(time.Millisecond)
 	equal(t, r.claim("c"), journal.ClaimState{})
 	r.commit(lease(beta, time.Second))
-	// The old holder no longer has what it would release.
+	// The old holder no longer holds the claim that it releases.
 	r.commit(releasing(alpha, "c"))
 	equal(t, r.claim("c").Durable.Log, beta)
 	before := r.claim("c")
@@ -174,7 +174,8 @@ func claimDropped(t *testing.T, open Open) {
 	equal(t, r.claim("d"), journal.ClaimState{})
 }
 
-// claimLostToFailed refuses a batch because of one that never becomes durable.
+// claimLostToFailed checks a batch that is refused because of one that never becomes
+// durable.
 func claimLostToFailed(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	r.commit(batch(to(beta, "b")))
@@ -201,7 +202,7 @@ func claimLostToFailed(t *testing.T, open Open) {
 	}
 }
 
-// clock is moved by hand.
+// clock is a clock that tests move.
 type clock struct{ ms atomic.Int64 }
 
 func newClock() *clock {

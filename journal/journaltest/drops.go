@@ -22,7 +22,7 @@ var dropCases = []testCase{
 	{"a drop that failed takes no lazy values away", dropFailed},
 }
 
-// fill makes a log whose removal takes several steps.
+// fill appends n records to a log, so that its removal takes several steps.
 func fill(r *rig, log journal.LogName, n int) {
 	r.t.Helper()
 	var last *journal.Ticket
@@ -120,7 +120,7 @@ func dropNothing(t *testing.T, open Open) {
 	invalid(t, err)
 }
 
-// Several partitions at once that have nothing to be removed.
+// dropEmptyPartitions drops several partitions without contents at once.
 func dropEmptyPartitions(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	reached, release := r.HoldSync()
@@ -171,7 +171,7 @@ func dropMany(t *testing.T, open Open) {
 	equal(t, len(r.index()), 3)
 }
 
-// dropManyLogs drops a partition in which logs are created anew meanwhile.
+// dropManyLogs drops a partition in which logs are created again meanwhile.
 func dropManyLogs(t *testing.T, open Open) {
 	const n = 500
 	r := start(t, open, Options{})
@@ -251,7 +251,7 @@ func dropInterrupted(t *testing.T, open Open) {
 	ticket, err := r.DropPartition(r.ctx, home, "audit")
 	need(t, err)
 	need(t, ticket.Wait(r.ctx))
-	// The power fails during whichever step is running.
+	// The power fails during the step that is running.
 	reached, release := r.HoldSync()
 	defer release()
 	r.order(batch(to(audit, "never synced")))
@@ -287,8 +287,8 @@ func dropCrash(t *testing.T, open Open) {
 	equal(t, r.Stats().Removals, 0)
 }
 
-// A drop removes the lazy values that existed when it was ordered, wherever they
-// are stored, and only once it is durable.
+// dropLazy checks that a drop removes the lazy values that existed when it was
+// ordered, wherever they are stored, and only once it is durable.
 func dropLazy(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	put := func(name, data string) {

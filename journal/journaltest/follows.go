@@ -229,7 +229,7 @@ func followCommit(t *testing.T, open Open) {
 	}
 	offset := ticket.Offset()
 	if got[0].Writes[0].Log == (journal.LogName{}) {
-		got[0].Writes[0].Log = beta // an engine may have forgotten the name of what was dropped
+		got[0].Writes[0].Log = beta // an engine may have forgotten the name of a dropped log
 	}
 	equal(t, got, []journal.Commit{
 		{
@@ -247,7 +247,8 @@ func followCommit(t *testing.T, open Open) {
 	})
 }
 
-// An engine may keep what is new in memory while it is followed.
+// followTogether runs several followers: an engine may keep the newest commits in
+// memory while it is followed.
 func followTogether(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	place := r.place()

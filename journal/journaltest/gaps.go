@@ -16,7 +16,7 @@ var gapCases = []testCase{
 	{"positions survive a clean close and a crash", positionsSurvive},
 }
 
-// gapOf follows from a position that does not exist.
+// gapOf follows from a position that does not exist, and returns the error.
 func (r *rig) gapOf(log journal.LogName, at journal.Position) journal.GapError {
 	r.t.Helper()
 	follower, err := r.Follow(r.ctx, log, at)

@@ -102,7 +102,7 @@ func reversed(list []string) []string {
 }
 
 // indexRebuild makes a history in which later records undo earlier ones in
-// every way, and compares the set before and after.
+// every way, and compares the index before and after a rebuild.
 func indexRebuild(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	for i := range 40 {

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// patience bounds every wait of the suite; it is reached only by a failure.
+// patience bounds every wait of the suite; only a failure reaches it.
 const patience = 5 * time.Minute
 
 // failer is the part of testing.T that helpers use; rapid.T has it too.
@@ -82,7 +82,7 @@ func (r *rig) commit(b journal.Batch) *journal.Ticket {
 	return ticket
 }
 
-// refused appends what must conflict.
+// refused appends a batch that must conflict.
 func (r *rig) refused(b journal.Batch, kind journal.ConflictKind) *journal.ConflictError {
 	r.t.Helper()
 	ticket, err := r.Append(r.ctx, b)
@@ -104,7 +104,7 @@ func (r *rig) head(log journal.LogName) journal.Heads {
 	return heads
 }
 
-// shard is the shard of the partitions home and other.
+// shard returns the shard of the partitions home and other.
 func (r *rig) shard() int { return r.Shard(home) }
 
 func (r *rig) place() journal.Place {
@@ -114,7 +114,7 @@ func (r *rig) place() journal.Place {
 	return place
 }
 
-// unmoved requires that nothing was ordered since. The term may have changed.
+// unmoved requires that nothing was ordered since a place. The term may have changed.
 func (r *rig) unmoved(since journal.Place) {
 	r.t.Helper()
 	now := r.place()
@@ -138,7 +138,7 @@ func (r *rig) read(log journal.LogName, opts journal.ReadOptions) []string {
 	return out
 }
 
-// index scans the whole index as "key=value".
+// index returns the whole index as "key=value".
 func (r *rig) index() []string {
 	r.t.Helper()
 	return r.scan(journal.ScanOptions{})
@@ -271,7 +271,7 @@ func equal[T any](t failer, got, want T) {
 	}
 }
 
-// ended requires a ticket to have ended in one of some ways.
+// ended waits for a ticket and requires one of the given outcomes.
 func ended(ctx context.Context, t failer, ticket *journal.Ticket, outcomes ...journal.Outcome) journal.Outcome {
 	t.Helper()
 	select {

@@ -183,8 +183,8 @@ func closedRefuses(t *testing.T, open Open) {
 	}
 }
 
-// checkpointLoad: every writer appends numbers in order, so that a consistent
-// prefix is one without holes whose index agrees with its records.
+// checkpointLoad makes a checkpoint under load. Every writer appends numbers in
+// order, so a consistent prefix has no gaps and an index that agrees with its records.
 func checkpointLoad(t *testing.T, open Open) {
 	r := start(t, open, Options{})
 	begin := r.place().Durable

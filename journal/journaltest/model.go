@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// model is a journal so simple that it is evidently right: it keeps every
+// model is a journal that is simple enough to be evidently correct: it keeps every
 // batch, and computes everything else by replaying them.
 type model struct {
 	now     func() time.Time
@@ -31,7 +31,7 @@ type modelCommit struct {
 	keep  []string
 }
 
-// modelState is what a replay gives.
+// modelState is the result of a replay.
 type modelState struct {
 	logs   map[journal.LogName]*modelLog
 	claims map[string]journal.Claimed
@@ -172,7 +172,7 @@ func (m *model) dropPartition(p journal.PartitionName, keep []string) {
 	maps.DeleteFunc(m.lazy, func(k journal.ValueKey, _ modelLazy) bool { return k.Partition == p })
 }
 
-// index is the whole index as an engine scans it: by key, and under one key by
+// index returns the whole index in the order of a scan: by key, and under one key by
 // the age of the log.
 func (s *modelState) index() []string {
 	type entry struct {

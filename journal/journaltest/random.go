@@ -12,7 +12,7 @@ import (
 )
 
 // Random runs random operations on an engine and on a simple model, and
-// requires the same answers: appends with expectations, claims and values,
+// requires the same results: appends with expectations, claims and values,
 // drops, rebuilds, reopenings, crashes with and without batches in flight.
 func Random(t *testing.T, open Open) {
 	t.Helper()

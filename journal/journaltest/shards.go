@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// These cases pass with any number of shards; with one they check little.
+// shardCases pass with any number of shards; with one shard they check little.
 var shardCases = []testCase{
 	{"partitions keep their shards, and the directory is in shard 0", shardsFixed},
 	{"offsets, claims and followers are of one shard", shardsApart},
@@ -20,7 +20,7 @@ var shardCases = []testCase{
 	{"a shard that does not exist is refused", shardsBounded},
 }
 
-// spread lists partitions in different shards, if the engine has several.
+// spread returns partitions in different shards, if the engine has several.
 func (r *rig) spread() []journal.PartitionName {
 	var out []journal.PartitionName
 	seen := map[int]bool{}
@@ -128,7 +128,7 @@ func shardsPaged(t *testing.T, open Open) {
 		equal(t, r.scanAll(journal.ScanOptions{Limits: limits}), keys)
 		equal(t, r.scanAll(journal.ScanOptions{Limits: limits, Backward: true}), backward)
 	}
-	// What is put behind the page is found, what is put before it is not.
+	// Entries put after the page are found, entries put before it are not.
 	page, err := journal.ScanAll(r.ctx, r.Engine, journal.ScanOptions{Limits: journal.Limits{Entries: 10}})
 	need(t, err)
 	for _, p := range r.spread() {

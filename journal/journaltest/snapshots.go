@@ -53,7 +53,7 @@ func snapshotKept(t *testing.T, open Open) {
 	equal(t, r.snapshot(key("s"), 1).Logs, first.Logs)
 	equal(t, r.snapshot(key("s"), 2), nil)
 	equal(t, r.snapshot(key("other"), 1), nil)
-	// The logs may go on, and one that did not exist may begin.
+	// The logs may grow, and one that did not exist may be created.
 	r.commit(batch(to(alpha, "3"), to(beta, "1")))
 	equal(t, string(r.snapshot(key("s"), 1).Data), "first")
 	need(t, r.PutSnapshot(r.ctx, key("s"), r.snapshotOf(2, "second", alpha, beta)))
@@ -61,7 +61,7 @@ func snapshotKept(t *testing.T, open Open) {
 	equal(t, string(r.snapshot(key("s"), 2).Data), "second")
 	equal(t, r.place().Ordered, place.Ordered+1) // snapshots take no offset
 	r.reopen()
-	if s := r.snapshot(key("s"), 2); s != nil { // it may be gone, never wrong
+	if s := r.snapshot(key("s"), 2); s != nil { // it may be lost, but never wrong
 		equal(t, string(s.Data), "second")
 	}
 	need(t, r.DropSnapshot(r.ctx, key("s")))

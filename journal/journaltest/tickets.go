@@ -25,7 +25,7 @@ func ticketDurable(t *testing.T, open Open) {
 	ended(r.ctx, t, ticket, journal.Durable)
 	need(t, ticket.Err())
 	need(t, ticket.Wait(r.ctx))
-	// A batch whose ticket says durable can be read at once, and after a crash.
+	// A batch whose ticket ended durable can be read at once, and after a crash.
 	equal(t, r.texts(alpha), []string{"x"})
 	equal(t, r.head(alpha).Pending, nil)
 	equal(t, r.place().Durable, ticket.Offset())
@@ -34,7 +34,7 @@ func ticketDurable(t *testing.T, open Open) {
 	equal(t, r.Health().State, journal.Ready)
 }
 
-// queue orders one batch that is held in its sync and three behind it.
+// queue orders one batch whose sync is held, and three batches after it.
 func queue(r *rig) (first *journal.Ticket, behind []*journal.Ticket, release func()) {
 	r.t.Helper()
 	reached, release := r.HoldSync()
@@ -66,7 +66,7 @@ func ticketFailed(t *testing.T, open Open) {
 	equal(t, r.texts(alpha), []string{"1", "2"})
 	lost := behind[0].Outcome() == journal.Failed
 	if h := r.Health(); h.State == journal.Ready {
-		// The shard goes on from what is durable.
+		// The shard continues from what is durable.
 		place := r.place()
 		equal(t, place.Ordered, first.Offset())
 		equal(t, place.Durable, first.Offset())
@@ -250,7 +250,7 @@ func backPressure(t *testing.T, open Open) {
 		stuck <- err
 	}()
 	select {
-	case <-ctx.waited: // the call asked for Done, so it waits
+	case <-ctx.waited: // the call used Done, so it waits
 	case err := <-stuck:
 		t.Fatalf("an append beyond the bound did not wait, and returned %v", err)
 	}

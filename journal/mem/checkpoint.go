@@ -14,7 +14,7 @@ import (
 
 const imageFile = "image"
 
-// image is a store in a file. It is for tests, so its form may change.
+// image is the file form of a store. It is for tests, so its format may change.
 type image struct {
 	Epoch  uint64
 	Shards []imageShard
@@ -49,7 +49,7 @@ type imageLog struct {
 	Records []journal.Record
 }
 
-// Checkpoint implements journal.Engine. Restore opens what it wrote.
+// Checkpoint implements journal.Engine. Restore reads the checkpoint.
 func (e *Engine) Checkpoint(ctx context.Context, dir string) (journal.StorePosition, error) {
 	if err := e.enter(ctx, 0); err != nil {
 		return nil, err

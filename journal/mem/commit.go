@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// commitLoop is the one committer. It takes what was gathered, waits for the
-// sync, and only then lets anyone see it.
+// commitLoop runs the only committer. It takes the gathered group, waits for the
+// sync, and only then makes the group visible.
 func (e *Engine) commitLoop() {
 	defer close(e.done)
 	for {
@@ -115,7 +115,7 @@ func (e *Engine) ring(g *group) {
 	e.bell.Ring(g.logs...)
 }
 
-// removeStep continues the oldest removal, as a write of its own.
+// removeStep continues the oldest removal, as a separate write.
 func (e *Engine) removeStep() bool {
 	e.store.mu.Lock()
 	n := e.removing()
@@ -140,14 +140,14 @@ func (e *Engine) removeStep() bool {
 	return true
 }
 
-// removing is a shard with a removal that is not finished, -1 when there is
-// none; the lock is held.
+// removing returns a shard with an unfinished removal, or -1 if there is none; the
+// lock is held.
 func (e *Engine) removing() int {
 	return slices.IndexFunc(e.store.shards, func(sh *shard) bool { return len(sh.removals) > 0 })
 }
 
-// forget ends a group that never reached the disk, and all behind it. Every
-// shard goes on from what is durable: they share their syncs.
+// forget ends a group that never reached the disk, and all groups after it. Every
+// shard continues from what is durable, because the shards share their syncs.
 func (e *Engine) forget(g *group, outcome journal.Outcome, cause error) {
 	e.store.mu.Lock()
 	behind := e.group
@@ -161,7 +161,7 @@ func (e *Engine) forget(g *group, outcome journal.Outcome, cause error) {
 	behind.fate.End(journal.Aborted, cause)
 }
 
-// poison ends a group whose sync failed. The next open finds it; this engine
+// poison ends a group whose sync failed. The next open finds the group; this engine
 // admits nothing more.
 func (e *Engine) poison(g *group, cause error) {
 	e.store.mu.Lock()
@@ -173,8 +173,8 @@ func (e *Engine) poison(g *group, cause error) {
 	close(e.failed)
 }
 
-// abandon ends a crashed engine. After a real crash there are no callers; here
-// they must not hang.
+// abandon ends a crashed engine. After a real crash there are no callers; here the
+// callers must not hang.
 func (e *Engine) abandon(g *group) {
 	e.store.mu.Lock()
 	e.broken = fmt.Errorf("%w: %w", journal.ErrClosed, errCrashed)
@@ -225,7 +225,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// clone copies a batch, so that the caller may use its bytes again.
+// clone copies a batch, so that the caller may reuse its bytes.
 func clone(b *journal.Batch) *journal.Batch {
 	c := &journal.Batch{
 		Appends: append([]journal.Append(nil), b.Appends...),

@@ -1,6 +1,6 @@
 // Package mem is a journal engine that keeps everything in memory, for tests.
-// It orders, groups and acknowledges as an engine with a disk does, and its
-// faults can be injected; it never touches a file but in Checkpoint.
+// It orders, groups and acknowledges as an engine with a disk does, and tests can
+// inject faults. It accesses files only in Checkpoint and Restore.
 package mem
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// Options for an engine. The zero value is a new, empty store.
+// Options configure an engine. The zero value opens a new, empty store.
 type Options struct {
 	Store       *Store           // nil: a new one
 	Shards      int              // of a new store; 0: 1, or as many as Store has
 	Now         func() time.Time // nil: time.Now
-	MaxUnsynced int64            // bytes ordered and not durable before Append waits; 0: 16 MiB
+	MaxUnsynced int64            // ordered bytes that are not durable before Append waits; 0: 16 MiB
 }
 
 // Engine is the engine. Its methods are described by journal.Engine.
@@ -34,7 +34,7 @@ type Engine struct {
 	// All below is guarded by store.mu.
 	books  []*order.Book                      // one for each shard
 	lazy   map[journal.ValueKey]journal.Value // written since the last sync
-	wrote  map[journal.ValueKey]uint64        // what was the last batch ordered before a lazy write
+	wrote  map[journal.ValueKey]uint64        // offset of the last batch ordered before the lazy write
 	group  *group                             // gathering
 	stats  journal.Stats
 	space  chan struct{} // closed when unsynced bytes shrink
@@ -115,7 +115,7 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// Faults lets a test hold or fail what the engine does.
+// Faults returns the handle with which a test holds or fails operations of the engine.
 func (e *Engine) Faults() *Faults { return &e.faults }
 
 // Shards implements journal.Engine.
@@ -124,7 +124,7 @@ func (e *Engine) Shards() int { return len(e.books) }
 // Shard implements journal.Engine.
 func (e *Engine) Shard(p journal.PartitionName) int { return journal.ShardOf(p, len(e.books)) }
 
-// of is the shard of a partition, and what is ordered in it.
+// of returns the shard of a partition and its book.
 func (e *Engine) of(p journal.PartitionName) (*shard, *order.Book) {
 	n := e.Shard(p)
 	return e.store.shards[n], e.books[n]
@@ -195,7 +195,7 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	return plan.Ticket, nil
 }
 
-// enterWrite locks the engine for a write of some size, when there is room.
+// enterWrite locks the engine for a write of the given size, when there is room.
 func (e *Engine) enterWrite(ctx context.Context, size int64) error {
 	for {
 		if ctx.Err() != nil {
@@ -278,8 +278,8 @@ func (e *Engine) drop(n int, r *order.Removal) {
 	e.grow(0)
 }
 
-// dropsLazy tells the lazy values that a drop removes: those of its partition
-// that were written before it was ordered.
+// dropsLazy returns a function that selects the lazy values that a drop removes: those
+// of its partition that were written before the drop was ordered.
 func (e *Engine) dropsLazy(r *order.Removal) func(journal.ValueKey, journal.Value) bool {
 	return func(key journal.ValueKey, _ journal.Value) bool {
 		return key.Partition == r.Partition && e.wrote[key] < r.Offset

@@ -10,7 +10,7 @@ var (
 	errInjected = errors.New("mem: injected fault")
 )
 
-// Faults hold or fail what an engine does. All methods may be called at any
+// Faults hold or fail operations of an engine. All methods may be called at any
 // time.
 type Faults struct {
 	mu        sync.Mutex
@@ -51,16 +51,16 @@ func (f *Faults) FailWrite() {
 	f.failWrite = true
 }
 
-// FailSync makes the next sync fail; what it was to make durable is there after
-// the next open.
+// FailSync makes the next sync fail; the group that it was to make durable is there
+// after the next open.
 func (f *Faults) FailSync() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failSync = true
 }
 
-// Crash ends the engine as a power loss would: what was not synced is gone.
-// Close must still be called, to wait for its goroutine.
+// Crash ends the engine as a power loss would: what was not synced is lost.
+// Close must still be called, to wait for the engine's goroutine.
 func (f *Faults) Crash() { f.crashOnce.Do(func() { close(f.crashed) }) }
 
 func (f *Faults) writing() error {
@@ -73,7 +73,7 @@ func (f *Faults) writing() error {
 	return nil
 }
 
-// reach is called by the committer alone.
+// reach closes reached. Only the committer calls it.
 func (h *hold) reach() {
 	select {
 	case <-h.reached:

@@ -227,7 +227,7 @@ func (e *Engine) FollowShard(ctx context.Context, shard int, after journal.Shard
 	return follow.Shard(e, e.bell, shard, after), nil
 }
 
-// Commits returns durable commits after an offset, at most a page.
+// Commits returns at most a page of durable commits after an offset.
 func (e *Engine) Commits(ctx context.Context, shard int, after uint64) ([]journal.Commit, error) {
 	if err := e.enter(ctx, shard); err != nil {
 		return nil, err

@@ -8,11 +8,11 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// removalStep bounds what one step of a removal takes away.
+// removalStep bounds what one step of a removal removes.
 const removalStep = 256
 
-// drop applies an ordered drop: it marks what goes, and removes the values of a
-// whole partition at once; of the lazy ones those it is told.
+// drop applies an ordered drop: it records the removal, and removes the values of a
+// whole partition at once. Of the lazy values it removes those that lazy selects.
 func (s *shard) drop(r *order.Removal, lazy func(journal.ValueKey, journal.Value) bool) {
 	s.commits = append(s.commits, commit{dropped: r})
 	s.removals = append(s.removals, *r)
@@ -24,8 +24,8 @@ func (s *shard) drop(r *order.Removal, lazy func(journal.ValueKey, journal.Value
 	maps.DeleteFunc(s.lazy, lazy)
 }
 
-// removeSome takes one step of the oldest removal. It reports the removal when
-// nothing of it is left.
+// removeSome does one step of the oldest removal. It returns the removal if that
+// finished it.
 func (s *shard) removeSome() (finished *order.Removal) {
 	if len(s.removals) == 0 {
 		return nil

@@ -10,22 +10,22 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// Store is the memory that survives an engine: what a disk is to a process.
+// Store is the memory that survives an engine, as a disk survives a process.
 // One engine is open on it at a time.
 type Store struct {
-	mu    sync.Mutex // of everything, the engine's own state included
+	mu    sync.Mutex // guards everything, including the engine's state
 	open  bool
 	epoch uint64
-	// limbo are writes whose sync failed: the next open finds them.
+	// limbo are writes whose sync failed: the next open applies them.
 	limbo     []func()
 	shards    []*shard // made by the first open
 	snapshots map[journal.ValueKey]journal.Snapshot
-	unindexed bool // the index is to be made anew at the next open
+	unindexed bool // the next open rebuilds the index
 }
 
-// shard is what a store has of one shard.
+// shard is the state of one shard.
 type shard struct {
-	commits  []commit // offset is place plus one
+	commits  []commit // the offset is the index plus one
 	logs     map[journal.LogName]*log
 	byID     map[order.ID]*log
 	index    []indexEntry // sorted by key, then log
@@ -99,8 +99,8 @@ func newShard() *shard {
 	}
 }
 
-// split makes the shards of a new store, and refuses another number than an old
-// one has. 0 means as many as there are, or one.
+// split makes the shards of a new store. For an existing store it returns an error if
+// the number differs. 0 means as many as there are, or one.
 func (s *Store) split(shards int) error {
 	switch {
 	case shards < 0:
@@ -115,13 +115,13 @@ func (s *Store) split(shards int) error {
 	return nil
 }
 
-// of is the shard of a partition.
+// of returns the shard of a partition.
 func (s *Store) of(p journal.PartitionName) *shard {
 	return s.shards[journal.ShardOf(p, len(s.shards))]
 }
 
-// LoseIndex throws the index, the claims and their marker away, as a disk might
-// lose them. It is called while no engine is open.
+// LoseIndex discards the index, the claims and their marker, as a disk might
+// lose them. It must be called while no engine is open.
 func (s *Store) LoseIndex() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *shard) replayClaims(l *log, seq, offset uint64, r *journal.Record) {
 	}
 }
 
-// base lets a shard's book ask the store. It is used with the lock held.
+// base gives a shard's book access to the store. It is used with the lock held.
 type base struct{ s *shard }
 
 func (b base) Head(name journal.LogName) (order.Head, error) {

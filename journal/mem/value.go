@@ -36,7 +36,7 @@ func (e *Engine) lazyValue(key journal.ValueKey) journal.Value {
 	return e.store.of(key.Partition).lazy[key]
 }
 
-// visibleLazy are the lazy values of a partition's shard.
+// visibleLazy returns the lazy values of a partition's shard.
 func (e *Engine) visibleLazy(p journal.PartitionName) map[journal.ValueKey]journal.Value {
 	all := maps.Clone(e.store.of(p).lazy)
 	maps.Copy(all, e.lazy)

@@ -14,30 +14,30 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// OldestServer is the oldest version of NATS that keeps what it acknowledged.
+// OldestServer is the oldest version of NATS that does not lose acknowledged messages.
 const OldestServer = "2.15.2"
 
-// maxClock is how far clocks may be apart before that is told.
+// maxClock is the difference between clocks above which Check returns a warning.
 const maxClock = 500 * time.Millisecond
 
-// Requirements are what servers must be like. Whether they sync every write is
-// asked of them, through the system account or their monitoring pages.
+// Requirements are the requirements on the servers. Whether the servers sync every
+// write is read through the system account or from their monitoring pages.
 type Requirements struct {
 	Replicas   int
-	System     *nats.Conn // of the system account; nil: the pages are asked
+	System     *nats.Conn // of the system account; nil: the monitoring pages are read
 	Monitor    []string   // one address for each server, such as http://10.0.0.1:8222
-	AssumeSync bool       // take it for true that every write is synced
+	AssumeSync bool       // assume that every write is synced
 }
 
-// server is what a server says of itself.
+// server is what a server reports about itself.
 type server struct {
 	name, version string
 	syncs         bool
-	apart         time.Duration // of its clock from this one, at least
+	apart         time.Duration // minimum difference between its clock and this one
 }
 
-// Check refuses servers on which acknowledged messages could be lost. It returns
-// what an operator should know though it is not refused.
+// Check returns an error if acknowledged messages could be lost on the servers. The
+// warnings are for the operator and refuse nothing.
 func (l *Log) Check(ctx context.Context, r Requirements) (warnings []string, err error) {
 	servers, err := l.askAll(ctx, r)
 	if err != nil {
@@ -63,7 +63,8 @@ func (l *Log) Check(ctx context.Context, r Requirements) (warnings []string, err
 	return warnings, nil
 }
 
-// askAll asks every server; nil when it is to be assumed.
+// askAll queries every server. It returns nil if it cannot query them and AssumeSync
+// is set.
 func (l *Log) askAll(ctx context.Context, r Requirements) ([]server, error) {
 	switch {
 	case r.System != nil:
@@ -84,7 +85,7 @@ func (l *Log) askAll(ctx context.Context, r Requirements) ([]server, error) {
 	return nil, errors.New("whether the NATS servers sync every write cannot be asked: list their monitoring addresses in cluster.monitor, or set cluster.assume_sync if you know that all have `sync_interval: always`")
 }
 
-// jsz is the part of a server's page about JetStream that matters here.
+// jsz is the part of a server's JetStream monitoring page that Check uses.
 type jsz struct {
 	Now    time.Time `json:"now"`
 	Config struct {
@@ -93,17 +94,17 @@ type jsz struct {
 	Disabled bool `json:"disabled"`
 }
 
-// server is what the page tells of a server that was asked at a time and has just
-// answered.
+// server returns what the page reports about a server; asked is when it was requested,
+// and the response has just arrived.
 func (p *jsz) server(name, version string, asked time.Time) server {
 	s := server{name: name, version: version, syncs: p.Config.SyncAlways && !p.Disabled}
-	if !p.Now.IsZero() { // it was made between the question and now
+	if !p.Now.IsZero() { // the page was made between asked and now
 		s.apart = max(asked.Sub(p.Now), time.Until(p.Now), 0)
 	}
 	return s
 }
 
-// askSystem asks all servers at once, and waits for as many as there must be.
+// askSystem queries all servers at once, and waits for the expected number of answers.
 func askSystem(ctx context.Context, nc *nats.Conn, most int) ([]server, error) {
 	ctx, cancel := context.WithTimeout(ctx, ask)
 	defer cancel()
@@ -121,7 +122,7 @@ func askSystem(ctx context.Context, nc *nats.Conn, most int) ([]server, error) {
 	for len(all) < most {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			break // who has not answered is not counted
+			break // servers that have not answered are not counted
 		}
 		var answer struct {
 			Server struct {
@@ -181,8 +182,8 @@ func fetch(ctx context.Context, url string, into any) error {
 	return json.Unmarshal(page, into)
 }
 
-// older reports whether a version comes before another; one that cannot be read
-// does.
+// older reports whether a version is older than another; a version that cannot be
+// parsed counts as older.
 func older(version, than string) bool {
 	a, b := numbers(version), numbers(than)
 	for i := range b {

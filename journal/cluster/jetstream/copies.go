@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Copies go between nodes as messages that are answered one by one, so that the
-// slower side sets the pace. Whoever may use the cluster's subjects may have them.
+// Copies are sent between nodes as messages that are acknowledged one by one, so that
+// the slower side sets the pace. Every client with access to the cluster's subjects can
+// fetch them.
 
 const (
 	copyChunk   = 256 << 10        // bytes in one message at most
@@ -25,8 +26,8 @@ type copyRequest struct {
 	Inbox string `json:"inbox"`
 }
 
-// GiveCopies answers FetchCopy for a node until stop is called, with what write
-// writes.
+// GiveCopies serves FetchCopy for a node until stop is called. It sends the output of
+// write.
 func (l *Log) GiveCopies(node string, write func(ctx context.Context, shard int, w io.Writer) error) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	end, err := l.hear("copy."+subjectOf(node), func(m *nats.Msg) {
@@ -52,17 +53,17 @@ func (l *Log) give(ctx context.Context, r copyRequest, write func(context.Contex
 		err = to.flush()
 	}
 	if to.failed != nil {
-		return // nobody takes it any more
+		return // the receiver is gone
 	}
 	last := nats.NewMsg(r.Inbox)
 	last.Header.Set(statusEnd, "whole")
 	if err != nil {
 		last.Header.Set(statusEnd, "failed: "+err.Error())
 	}
-	_, _ = l.nc.RequestMsgWithContext(ctx, last) // who asked gives up by itself
+	_, _ = l.nc.RequestMsgWithContext(ctx, last) // if this is lost, the receiver times out
 }
 
-// chunks sends what is written as messages.
+// chunks is a writer that sends its input as messages.
 type chunks struct {
 	log      *Log
 	ctx      context.Context //nolint:containedctx // of one transfer
@@ -97,7 +98,7 @@ func (c *chunks) flush() error {
 	return c.failed
 }
 
-// FetchCopy asks a node for its copy of a shard. The caller closes it.
+// FetchCopy requests a node's copy of a shard. The caller must close the reader.
 func (l *Log) FetchCopy(ctx context.Context, node string, shard int) (io.ReadCloser, error) {
 	inbox := l.nc.NewRespInbox()
 	sub, err := l.nc.SubscribeSync(inbox)
@@ -156,8 +157,8 @@ func (f *fetched) next() {
 	}
 }
 
-// Close gives the rest up.
+// Close ends the transfer and discards the rest.
 func (f *fetched) Close() error { return f.sub.Unsubscribe() }
 
-// subjectOf makes a node's name one token of a subject.
+// subjectOf encodes a node's name as one token of a subject.
 func subjectOf(node string) string { return fmt.Sprintf("%x", node) }

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// What a stream's metadata says.
+// Keys of a stream's metadata.
 const (
 	metaID     = "parley-id"
 	metaEpoch  = "parley-epoch"
@@ -25,8 +25,8 @@ const (
 	metaCopies = "parley-replicas"
 )
 
-// Create makes the streams of a cluster that has none. A stream that exists is
-// refused. When one cannot be made, those that were are removed.
+// Create makes the streams of a cluster that has none. It returns an error if a stream
+// exists. If a stream cannot be made, Create removes those that it made.
 func (l *Log) Create(ctx context.Context, shards, replicas int, epoch uint64) error {
 	var made []jetstream.StreamConfig
 	for shard := range shards {
@@ -48,15 +48,16 @@ func (l *Log) Create(ctx context.Context, shards, replicas int, epoch uint64) er
 	return nil
 }
 
-// createTry bounds one attempt to make a stream, and createPause is between two.
+// createTry bounds one attempt to make a stream, and createPause is the pause between
+// two attempts.
 const (
 	createTry   = 5 * time.Second
 	createPause = 200 * time.Millisecond
 )
 
-// create makes a stream. Servers that have just started answer nothing, or that they
-// are too few, until they have found each other; they are asked again until ctx ends.
-// To make the same stream twice is to make it once.
+// create makes a stream. Servers that have just started do not answer, or answer that
+// there are too few of them, until they have found each other; create retries until
+// ctx ends. Making the same stream twice is idempotent.
 func (l *Log) create(ctx context.Context, c jetstream.StreamConfig) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, createTry)
@@ -73,10 +74,10 @@ func (l *Log) create(ctx context.Context, c jetstream.StreamConfig) error {
 	}
 }
 
-// noPeers is the error of a leader that does not know enough servers, yet.
+// noPeers is the error code of a leader that does not know enough servers yet.
 const noPeers jetstream.ErrorCode = 10005
 
-// passing reports whether servers may answer otherwise soon.
+// passing reports whether an error is temporary.
 func passing(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -85,8 +86,8 @@ func passing(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout)
 }
 
-// remove removes the streams that one call of Create made, as far as it can: another
-// may have one of the same name.
+// remove removes the streams that one call of Create made, as far as possible. It keeps
+// a stream of the same name that another call made.
 func (l *Log) remove(ctx context.Context, made []jetstream.StreamConfig) {
 	ctx, cancel := context.WithTimeout(ctx, createTry)
 	defer cancel()
@@ -98,9 +99,8 @@ func (l *Log) remove(ctx context.Context, made []jetstream.StreamConfig) {
 	}
 }
 
-// Replace deletes the streams of a cluster, with all that is in them, and makes
-// them anew in a later epoch. What the copies of the nodes have is all that is
-// left then.
+// Replace deletes the streams of a cluster with all their messages, and makes new
+// ones in a later epoch. Afterwards the data is only in the copies of the nodes.
 func (l *Log) Replace(ctx context.Context, shards, replicas int, epoch uint64) error {
 	for shard := range shards {
 		if err := l.js.DeleteStream(ctx, l.stream(shard)); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -122,26 +122,26 @@ func (l *Log) config(shard, shards, replicas int, epoch uint64, id string) jetst
 		Discard:     jetstream.DiscardNew,
 		DenyDelete:  true,
 		AllowDirect: true,
-		Duplicates:  100 * time.Millisecond, // the least
+		Duplicates:  100 * time.Millisecond, // the minimum
 		RePublish:   l.republish(shard),
 		Metadata:    map[string]string{metaID: id, metaEpoch: strconv.FormatUint(epoch, 10), metaShards: strconv.Itoa(shards), metaCopies: strconv.Itoa(replicas)},
 	}
 }
 
-// republish is how new messages of a shard are told to those who follow.
+// republish returns the setting that sends new messages of a shard to its followers.
 func (l *Log) republish(shard int) *jetstream.RePublish {
 	n := strconv.Itoa(shard)
 	return &jetstream.RePublish{Source: l.subject("log." + n), Destination: l.subject("tail." + n)}
 }
 
-// unfitError is a port.ErrUnfit with words of its own.
+// unfitError is a port.ErrUnfit with its own text.
 type unfitError string
 
 func (e unfitError) Error() string        { return string(e) }
 func (e unfitError) Is(target error) bool { return target == port.ErrUnfit }
 
-// checkStream refuses a stream that was changed so that it may lose, refuse or hide
-// messages.
+// checkStream returns an error if a stream was changed so that it may lose, refuse or
+// hide messages.
 func (l *Log) checkStream(shard int, c jetstream.StreamConfig) error {
 	wrong := func(setting string, is, want any) error {
 		return unfitError(fmt.Sprintf("stream %s has %s %v; set it to %v", c.Name, setting, is, want))

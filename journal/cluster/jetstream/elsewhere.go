@@ -9,18 +9,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A node may be connected to a server that is cut off from the others, and does
-// not know it: such a server takes messages, answers questions about streams that
-// it leads, and acknowledges nothing. Going to any other server does not help when
-// no server has a quorum, and costs subscriptions. So the others are asked first:
-// the connection moves when one of them knows a leader of the stream that the own
-// server does not know.
+// A node may be connected to a server that is cut off from the others without
+// knowing it: such a server takes messages, answers requests about streams that it
+// leads, and acknowledges nothing. Moving to any other server does not help if no
+// server has a quorum, and costs subscriptions. So the other servers are queried
+// first: the connection moves if one of them knows a leader of the stream that the
+// connected server does not know.
 
-// probe bounds one question to another server.
+// probe bounds one query to another server.
 const probe = time.Second
 
-// Elsewhere implements port.Log. It looks and moves in the background, one at a
-// time.
+// Elsewhere implements port.Log. It searches and moves in the background, one search
+// at a time.
 func (l *Log) Elsewhere(shard int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,8 +40,8 @@ func (l *Log) Elsewhere(shard int) {
 	})
 }
 
-// better is the address of a server that knows a leader of a stream which the own
-// one does not know; "" when there is none.
+// better returns the address of a server that knows a leader of a stream that the
+// connected server does not know, or "" if there is none.
 func (l *Log) better(shard int) string {
 	own, name := l.nc.ConnectedUrl(), l.nc.ConnectedServerName()
 	knows := ""
@@ -55,7 +55,7 @@ func (l *Log) better(shard int) string {
 		switch l.ask(url, shard) {
 		case "":
 		case name, knows:
-			return "" // the own server is one of them
+			return "" // the connected server is that leader or knows it
 		default:
 			return url
 		}
@@ -77,7 +77,7 @@ func (l *Log) ask(url string, shard int) (leader string) {
 	return l.leader(js, shard)
 }
 
-// leader is who leads a stream, as a server knows it.
+// leader returns the leader of a stream that a server knows.
 func (l *Log) leader(js jetstream.JetStream, shard int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), probe)
 	defer cancel()
@@ -88,7 +88,7 @@ func (l *Log) leader(js jetstream.JetStream, shard int) string {
 	return s.CachedInfo().Cluster.Leader
 }
 
-// choose chooses the server that was found to be better, once.
+// choose returns the server that better found, once.
 func (l *Log) choose(pool []nats.Server, _ nats.ServerInfo) (*nats.Server, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 package jetstream
 
-// Older is older.
+// Older exports older.
 var Older = older
 
-// Subscriptions counts what the connection is subscribed to.
+// Subscriptions returns the number of subscriptions of the connection.
 func (l *Log) Subscriptions() int { return l.nc.NumSubscriptions() }

@@ -1,7 +1,8 @@
-// Package jetstream is the port of the cluster engine on NATS JetStream: one
-// stream for each shard, published to at an exact sequence, followed by
-// republished messages, read by batched direct gets. It makes no consumers:
-// making one needs the meta leader, and on a damaged replica one skips silently.
+// Package jetstream implements the port of the cluster engine with NATS JetStream:
+// one stream for each shard, published to at an exact sequence, followed by
+// republished messages, read by batched direct gets. It uses no consumers: creating
+// one needs the meta leader, and on a damaged replica a consumer silently skips
+// messages.
 package jetstream
 
 import (
@@ -19,17 +20,17 @@ import (
 	"github.com/parley-hub/parley/journal/cluster/port"
 )
 
-// Options for a connection.
+// Options configure a connection.
 type Options struct {
 	URL     string // one or more, separated by commas
 	Cluster string // name of the cluster, part of all names of streams and subjects
 	NATS    []nats.Option
 }
 
-// headerRoom is what a published message takes besides its data.
+// headerRoom is the maximum size of a published message besides its data.
 const headerRoom = 512
 
-// ask bounds one question to the servers.
+// ask bounds one request to the servers.
 const ask = 2 * time.Second
 
 // Log is a connection to the streams of a cluster.
@@ -39,15 +40,15 @@ type Log struct {
 	js   jetstream.JetStream
 
 	mu      sync.Mutex
-	looking bool   // for a better server
-	prefer  string // the one to connect to next
+	looking bool   // a search for a better server is running
+	prefer  string // the server to connect to next
 	closed  bool
 	looks   sync.WaitGroup
 }
 
 var _ port.Log = (*Log)(nil)
 
-// Connect connects. It goes on trying by itself when the connection is lost.
+// Connect connects to the servers. A lost connection is restored automatically.
 func Connect(opts Options) (*Log, error) {
 	if err := checkName(opts.Cluster); err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func (l *Log) hear(of string, each nats.MsgHandler) (stop func(), err error) {
 		return nil, err
 	}
 	if err := l.nc.FlushTimeout(ask); err != nil {
-		_ = sub.Unsubscribe() // it would be there again with the connection
+		_ = sub.Unsubscribe() // otherwise it would come back with the connection
 		return nil, err
 	}
 	return func() { _ = sub.Unsubscribe() }, nil
@@ -170,8 +171,7 @@ func (l *Log) hear(of string, each nats.MsgHandler) (stop func(), err error) {
 // MaxBytes implements port.Log.
 func (l *Log) MaxBytes() int { return int(l.nc.MaxPayload()) - headerRoom }
 
-// Server is the name of the server that the connection is to; "" when it is to
-// none.
+// Server returns the name of the connected server, or "" if there is none.
 func (l *Log) Server() string { return l.nc.ConnectedServerName() }
 
 // Close implements port.Log.

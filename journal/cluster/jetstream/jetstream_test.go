@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// pagesOf are the monitoring pages of a server, changed.
+// pagesOf serves the monitoring pages of a server, changed by change.
 func pagesOf(t *testing.T, s *server.Server, change func(page map[string]any) error) (address string) {
 	t.Helper()
 	pages := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.MonitorAddr().String()})
@@ -137,7 +137,7 @@ func pagesOf(t *testing.T, s *server.Server, change func(page map[string]any) er
 	return web.URL
 }
 
-// TestAnOldServer is refused, with the version that is needed.
+// TestAnOldServer: an old server is refused, and the error has the version needed.
 func TestAnOldServer(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "always")
@@ -153,14 +153,14 @@ func TestAnOldServer(t *testing.T) {
 	}
 }
 
-// TestClocksApart: a server whose clock is another is told of, and not refused.
+// TestClocksApart: a server whose clock differs causes a warning, and is not refused.
 func TestClocksApart(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "always")
 	log := connect(t, s)
 	for _, c := range []struct {
 		by   time.Duration
-		want string // "": nothing is told
+		want string // "": no warning
 	}{{0, ""}, {-3 * time.Second, "clock"}, {time.Minute, "clock"}} {
 		shifted := pagesOf(t, s, func(page map[string]any) error {
 			now, ok := page["now"].(string)
@@ -181,13 +181,13 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// TestReplace: streams are made anew, also those that are not there, in a later
-// epoch and with nothing in them.
+// TestReplace: all streams are replaced by empty ones in a later epoch; missing ones
+// are created.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	log := connect(t, alone(t, "always"))
 	ctx := t.Context()
-	if err := log.Create(ctx, 1, 1, 1); err != nil { // of shards that are two later
+	if err := log.Create(ctx, 1, 1, 1); err != nil { // Replace makes two shards
 		t.Fatal(err)
 	}
 	before, err := log.State(ctx, 0)
@@ -316,7 +316,7 @@ func TestAChangedStream(t *testing.T) {
 		"headers only": func(c *api.StreamConfig) { c.RePublish.HeadersOnly = true },
 		"max_msg_size": func(c *api.StreamConfig) { c.MaxMsgSize = 1000 },
 		"subjects":     func(c *api.StreamConfig) { c.Subjects = append(c.Subjects, "other") },
-		"num_replicas": func(c *api.StreamConfig) { c.Metadata["parley-replicas"] = "3" }, // where there is one
+		"num_replicas": func(c *api.StreamConfig) { c.Metadata["parley-replicas"] = "3" }, // it has one
 	} {
 		c := stream.CachedInfo().Config
 		c.Metadata = maps.Clone(c.Metadata)
@@ -354,8 +354,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestATailThatCannotBegin: while no server answers, a tail is an error, and leaves
-// nothing that would be there again with the server.
+// TestATailThatCannotBegin: while no server answers, Tail returns an error, and leaves
+// no subscription that would come back with the server.
 func TestATailThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "always")

@@ -19,7 +19,7 @@ const (
 	readBytes    = 4 << 20
 )
 
-// get is a batched direct get, which any replica answers.
+// get is the request of a batched direct get, which any replica answers.
 type get struct {
 	Seq      uint64 `json:"seq"`
 	Batch    int    `json:"batch"`
@@ -48,13 +48,13 @@ func (l *Log) Read(ctx context.Context, shard int, from uint64) ([]port.Message,
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
 			if len(got) > 0 && errors.Is(err, context.DeadlineExceeded) {
-				return got, nil // whoever answered died; what came is good
+				return got, nil // the server that answered died; the messages received are valid
 			}
 			return nil, fmt.Errorf("reading stream %s from %d: %w", l.stream(shard), from, err)
 		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
-		case "204", "404": // that is all; there is none
+		case "204", "404": // 204: end of the batch; 404: no message
 			return got, nil
 		case "503":
 			return nil, nats.ErrNoResponders

@@ -1,5 +1,5 @@
-// Package natsservers runs NATS servers with JetStream in this process, to try a
-// cluster on one machine, and for tests. Such a cluster does not survive the loss of
+// Package natsservers runs NATS servers with JetStream in this process, for trying a
+// cluster on one machine and for tests. Such a cluster does not survive the loss of
 // its machine.
 package natsservers
 
@@ -32,7 +32,7 @@ func Start(ctx context.Context, n int, dir string) (*Servers, error) {
 	return StartWith(ctx, n, dir, func(*server.Options) {})
 }
 
-// StartWith is Start with other options.
+// StartWith is Start with options changed by change.
 func StartWith(ctx context.Context, n int, dir string, change func(*server.Options)) (_ *Servers, err error) {
 	s := &Servers{}
 	defer func() {
@@ -88,7 +88,7 @@ func (s *Servers) ready() bool {
 	return leads
 }
 
-// URLs of the servers, for clients.
+// URLs returns the addresses of the servers for clients.
 func (s *Servers) URLs() []string {
 	list := make([]string, len(s.list))
 	for i, one := range s.list {
@@ -97,10 +97,10 @@ func (s *Servers) URLs() []string {
 	return list
 }
 
-// URL is URLs in one.
+// URL returns URLs joined with commas.
 func (s *Servers) URL() string { return strings.Join(s.URLs(), ",") }
 
-// Monitors are the addresses of the servers' monitoring pages.
+// Monitors returns the addresses of the servers' monitoring pages.
 func (s *Servers) Monitors() []string {
 	list := make([]string, len(s.list))
 	for i, one := range s.list {
@@ -109,19 +109,19 @@ func (s *Servers) Monitors() []string {
 	return list
 }
 
-// Dir is where a server stores.
+// Dir returns the storage folder of a server.
 func (s *Servers) Dir(i int) string { return s.opts[i].StoreDir }
 
-// Name of a server.
+// Name returns the name of a server.
 func (s *Servers) Name(i int) string { return s.opts[i].ServerName }
 
-// Leads reports whether a server is the one that makes streams.
+// Leads reports whether a server is the meta leader, which makes streams.
 func (s *Servers) Leads(i int) bool { return s.list[i].JetStreamIsLeader() }
 
-// Change changes the options of a server that was ended.
+// Change changes the options of a server that is stopped.
 func (s *Servers) Change(i int, change func(*server.Options)) { change(s.opts[i]) }
 
-// Again restarts a server that was ended, at its address and with its data.
+// Again restarts a stopped server, at its address and with its data.
 func (s *Servers) Again(i int) error {
 	one, err := server.NewServer(s.opts[i])
 	if err != nil {
@@ -135,13 +135,13 @@ func (s *Servers) Again(i int) error {
 	return nil
 }
 
-// End ends one server.
+// End stops one server.
 func (s *Servers) End(i int) {
 	s.list[i].Shutdown()
 	s.list[i].WaitForShutdown()
 }
 
-// Stop ends all of them.
+// Stop stops all servers.
 func (s *Servers) Stop() {
 	for i := range s.list {
 		s.End(i)

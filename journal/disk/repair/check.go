@@ -26,7 +26,7 @@ type CheckReport struct {
 	Epoch    uint64      `json:"epoch"`
 	Offset   uint64      `json:"offset"`
 	Clean    bool        `json:"clean"`            // closed cleanly
-	Backup   bool        `json:"backup,omitempty"` // it is restored, not opened
+	Backup   bool        `json:"backup,omitempty"` // a backup: to be restored, not opened
 	Logs     int64       `json:"logs"`
 	Records  int64       `json:"records"`
 	Bytes    int64       `json:"bytes"` // of records' data
@@ -38,14 +38,14 @@ type CheckReport struct {
 	Problems []string    `json:"problems,omitempty"` // what is damaged or missing, each by name
 }
 
-// OK reports whether nothing is wrong.
+// OK reports whether no problem was found.
 func (r *CheckReport) OK() bool { return len(r.Problems) == 0 }
 
 func (r *CheckReport) problem(err error) { r.Problems = append(r.Problems, err.Error()) }
 
 // Check verifies every record of a folder that no process has open, and
-// everything else that is stored, without writing to it. An error means that it
-// could not be checked; damage is in the report.
+// everything else that is stored, without writing to it. Damage is in the report;
+// an error means that the folder could not be checked.
 func Check(dir string, options disk.Options, progress backup.Progress) (*CheckReport, error) {
 	opts, lock, err := openReadOnly(dir, options)
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *CheckReport) run(dir string, opts store.Options, progress backup.Progre
 	return nil
 }
 
-// durable reads how much there is at least, and says which file told: a backup
-// has no MARK, but the position it was made at.
+// durable reads the minimum that the folder must hold, and returns the name of the
+// file that it read: MARK or, in a backup, CHECKPOINT.
 func (r *CheckReport) durable(fs vfs.FS, dir string) (datadir.Mark, string, error) {
 	path := fs.PathJoin(dir, backup.CheckpointFile)
 	if r.Backup = storefs.Exists(fs, path); !r.Backup {
@@ -88,9 +88,9 @@ func (r *CheckReport) durable(fs vfs.FS, dir string) (datadir.Mark, string, erro
 	return at, backup.CheckpointFile, err
 }
 
-// pass reads everything. When a table turns out to be damaged, it starts again
-// with what can be read of that table, so that what it lost is reported as
-// missing, and everything else is verified.
+// pass reads everything. If a table is damaged, it starts again with the readable
+// part of that table, so that what the table lost is reported as missing and
+// everything else is verified.
 func (r *CheckReport) pass(seen vfs.FS, dir string, opts store.Options, progress backup.Progress) error {
 	fs, err := newMaskFS(seen, opts)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *CheckReport) pass(seen vfs.FS, dir string, opts store.Options, progress
 	}
 }
 
-// guards looks at SEAL, or at the ends of the logs, and returns the file system
+// guards checks SEAL or, without it, the ends of the logs, and returns the file system
 // through which the store is to be read.
 func (r *CheckReport) guards(fs vfs.FS, dir string) (vfs.FS, error) {
 	folder := fs.PathJoin(dir, datadir.StoreDir)
@@ -195,7 +195,7 @@ type checkedLog struct {
 	nameless bool // reported already
 }
 
-// title is what a log is called in the report.
+// title returns the name of a log in the report.
 func (l *checkedLog) title(id order.ID) string {
 	if l.nameless {
 		return fmt.Sprintf("number %d", id)
@@ -253,8 +253,8 @@ func (c *checker) all() {
 	c.derived()
 }
 
-// each goes through one kind of keys. A stretch that cannot be read is not
-// reported here: its table is.
+// each calls check for every key of a kind. Keys that cannot be read are not
+// reported here: their table is.
 func (c *checker) each(kind byte, check func(key, value []byte) error) {
 	n := int64(0)
 	err := store.ScanRange(c.db, []byte{kind}, []byte{kind + 1}, func(key, value []byte) error {
@@ -307,7 +307,7 @@ func (c *checker) record(key, value []byte) error {
 	return err
 }
 
-// heads compares where logs should end with where their records do.
+// heads compares the heads of logs with their records.
 func (c *checker) heads() {
 	for id, log := range c.logs {
 		if _, going := c.removing[id]; going || log.nameless {
@@ -350,8 +350,8 @@ func (c *checker) entries() {
 	})
 }
 
-// derived verifies what is derived from the records: it can be made again, but
-// has checksums of its own.
+// derived verifies the data derived from the records: it can be rebuilt, but has its
+// own checksums.
 func (c *checker) derived() {
 	c.each(layout.KindIndex, func(key, value []byte) error {
 		c.report.Index++

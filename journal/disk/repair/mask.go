@@ -11,11 +11,11 @@ import (
 )
 
 // maxMended bounds the damaged tables that are kept in memory, in bytes of their
-// files. Further ones are shown empty.
+// files. Further damaged tables read as empty.
 const maxMended = 512 << 20
 
-// maskFS shows other tables in place of damaged ones: with what can be read of
-// them, or empty, so that the rest of a store can be read.
+// maskFS is a file system that replaces damaged tables with their readable part, or
+// with an empty table, so that the rest of a store can be read.
 type maskFS struct {
 	vfs.FS
 	opts   store.Options
@@ -29,9 +29,9 @@ func newMaskFS(fs vfs.FS, opts store.Options) (*maskFS, error) {
 	return &maskFS{FS: fs, opts: opts, empty: empty, shown: map[string][]byte{}}, err
 }
 
-// mend shows what can be read of a table, and returns the errors of the rest. A
-// table that is still damaged after that is shown empty; ok is false when it is
-// already.
+// mend replaces a table with its readable part, and returns the errors of the rest.
+// If the table is still damaged after that, mend replaces it with an empty one. ok is
+// false if it is empty already.
 func (h *maskFS) mend(path string, damage error) (bad []error, ok bool) {
 	text, _, _ := strings.Cut(damage.Error(), "\n")
 	bad = []error{errors.New(text)}

@@ -17,9 +17,9 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// Unpack writes the archive that Engine.Backup made to a folder, which must not
-// exist and then is a checkpoint that Restore takes. A stream that is not whole
-// leaves a folder that Restore refuses.
+// Unpack writes an archive made by Engine.Backup to a folder, which must not exist,
+// as a checkpoint for Restore. An incomplete stream leaves a folder that Restore
+// refuses.
 func Unpack(r io.Reader, dir string, options disk.Options, progress backup.Progress) error {
 	return backup.Unpack(options.Store().FS, r, dir, progress)
 }
@@ -61,8 +61,8 @@ func Restore(checkpoint, dir string, options disk.Options, progress backup.Progr
 	return err
 }
 
-// verifyPlace compares what a checkpoint holds with the position that it was
-// made at. Pebble takes damaged logs and a damaged MANIFEST for shorter ones.
+// verifyPlace compares the contents of a checkpoint with the position that it was
+// made at, because Pebble treats damaged logs and a damaged MANIFEST as shorter ones.
 func verifyPlace(checkpoint string, opts store.Options) error {
 	want, err := backup.ReadCheckpoint(opts.FS, checkpoint)
 	if err != nil {
@@ -90,8 +90,8 @@ func verifyPlace(checkpoint string, opts store.Options) error {
 	return nil
 }
 
-// verifyWithoutSums reads every table of a backup that an older version made. The sums of
-// newer ones were compared before.
+// verifyWithoutSums reads every table of a backup without SUMS, which an older version
+// made. SUMS of newer backups were compared before.
 func verifyWithoutSums(checkpoint string, opts store.Options, progress backup.Progress) error {
 	fs := opts.FS
 	if backup.HasSums(fs, checkpoint) {
@@ -114,8 +114,8 @@ func verifyWithoutSums(checkpoint string, opts store.Options, progress backup.Pr
 	return nil
 }
 
-// adopt gives the unfinished store of a folder a new epoch, above a given one,
-// and makes it the folder's store.
+// adopt gives the unfinished store of a folder a new epoch, higher than above, and
+// makes it the folder's store.
 func adopt(dir string, opts store.Options, above uint64) error {
 	fs := opts.FS
 	p := opts.Quietly()

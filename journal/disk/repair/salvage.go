@@ -28,27 +28,27 @@ type SalvageReport struct {
 	Values     int64      `json:"values"`
 	Unreadable []string   `json:"unreadable,omitempty"` // files or parts of them, each with the reason
 	Lost       []LostPart `json:"lost,omitempty"`
-	Apart      int64      `json:"apart"` // readable records after a hole in their log; they are in the file APART
+	Apart      int64      `json:"apart"` // readable records after a gap in their log; they are in the file APART
 }
 
-// LostPart is a stretch of a log that is not in the new folder.
+// LostPart is a range of a log that is not in the new folder.
 type LostPart struct {
 	Log  string `json:"log"`
 	From uint64 `json:"from"`
 	To   uint64 `json:"to"`
 }
 
-// apartFile keeps records that are readable but cannot be part of a log without
-// holes, one JSON object on each line.
+// apartFile has the records that are readable but come after a gap in their log, one
+// JSON object on each line.
 const apartFile = "APART"
 
 // salvageBytes bounds one write of a salvage.
 const salvageBytes = 1 << 20
 
 // Salvage copies everything that is readable in a damaged folder to a new one,
-// in a new epoch. It reads tables and logs one by one and needs nothing that
-// ties them together. A log keeps its records up to its first hole. The damaged
-// folder is not written to.
+// in a new epoch. It reads tables and logs one by one and does not need the MANIFEST.
+// A log keeps its records up to its first gap. Salvage does not write to the damaged
+// folder.
 func Salvage(dir, to string, options disk.Options, progress backup.Progress) (*SalvageReport, error) {
 	opts := options.Store()
 	fs := opts.FS

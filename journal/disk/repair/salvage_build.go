@@ -44,8 +44,8 @@ type builtLog struct {
 	found  uint64 // highest sequence that was readable
 }
 
-// kindWrite is a scratch kind in the new store: offset and log id, and the
-// records that the batch wrote. It is gone when building has finished.
+// kindWrite is a temporary kind of key in the new store: offset and log id, with the
+// range of records that the batch wrote. These keys are removed when building ends.
 const kindWrite = 1
 
 func (b *builder) take(key, value []byte) error {
@@ -157,7 +157,7 @@ func (b *builder) record(key, value []byte) error {
 	return b.set(key, value)
 }
 
-// endWrite notes what one batch wrote to the log.
+// endWrite records what one batch wrote to the log.
 func (b *builder) endWrite() error {
 	if b.log.seq == 0 {
 		return nil
@@ -168,7 +168,7 @@ func (b *builder) endWrite() error {
 	return b.set(key, binary.BigEndian.AppendUint64(value, b.log.seq-b.log.first+1))
 }
 
-// endLog writes where the log ends now.
+// endLog writes the head of the log in the new store.
 func (b *builder) endLog() error {
 	if b.id == 0 {
 		for id, name := range b.names {
@@ -197,14 +197,14 @@ func (b *builder) endLog() error {
 		return err
 	}
 	if b.newest[name] != b.id {
-		return nil // the log was dropped and created anew; this is what is left of the old one
+		return nil // the log was dropped and created again; this is the rest of the old one
 	}
 	key = layout.HeadKey(nil, name)
 	return b.set(key, layout.AppendHead(nil, key, order.Head{ID: b.id, Seq: b.log.seq, Offset: b.log.offset}))
 }
 
-// finish writes the entries of commits, so that replaying them gives every
-// record that is there and no other.
+// finish writes the entries of commits, so that replaying them yields exactly the
+// records that were copied.
 func (b *builder) finish() error {
 	if err := b.endLog(); err != nil {
 		return err

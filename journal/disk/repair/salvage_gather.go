@@ -63,7 +63,7 @@ type gatherer struct {
 func (g *gatherer) all(dir string) error {
 	fs := g.s.opts.FS
 	tables, err := g.liveTables(dir)
-	if err != nil { // the MANIFEST is of no use: every table there is may be live
+	if err != nil { // the MANIFEST is unusable: every table in the folder may be live
 		g.s.unreadable(err)
 		names, listErr := fs.List(g.store)
 		if listErr != nil {
@@ -95,7 +95,7 @@ type table struct {
 	smallest, largest uint64 // sequence numbers, where they are known
 }
 
-// liveTables asks the MANIFEST which tables are in use.
+// liveTables reads from the MANIFEST which tables are in use.
 func (g *gatherer) liveTables(dir string) ([]table, error) {
 	opts := g.s.opts
 	opts.FS = datadir.ReadOnlyFS{FS: opts.FS}
@@ -122,7 +122,7 @@ func (g *gatherer) liveTables(dir string) ([]table, error) {
 	return tables, nil
 }
 
-// table reads one table, as far as it can, and returns what of it cannot be read.
+// table reads one table as far as it is readable, and returns the errors of the rest.
 func (g *gatherer) table(name string) (largest uint64, bad []error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -189,8 +189,8 @@ func (g *gatherer) flush() error {
 	return nil
 }
 
-// logs reads the write-ahead logs: what no table has, and what tables had that
-// could not be read.
+// logs reads from the write-ahead logs what is in no table, or in a table that could
+// not be read.
 func (g *gatherer) logs() error {
 	logs, err := wal.Scan(wal.Dir{FS: g.s.opts.FS, Dirname: g.store})
 	if err != nil {

@@ -26,18 +26,18 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// maxStoredKey is longer than any key of a store, or end of one of its blocks.
+// maxStoredKey is longer than any key of a store and than any index key of a block.
 const maxStoredKey = 8 << 10
 
 // soleTable is one table of a store, read without Pebble as far as it is intact.
 type soleTable struct {
 	*sstable.Reader
 	file  *blockFile
-	other []error // what cannot be read and is no block
+	other []error // errors that do not name a block
 }
 
-// blockFile is a table's file. A block that is known to be damaged fails at
-// once: for each, Pebble tries all bits to find one that was flipped.
+// blockFile is a table's file. Reading a block that is known to be damaged fails at
+// once, because Pebble would otherwise try all bits to find one that was flipped.
 type blockFile struct {
 	vfs.File
 	bad map[int64]error // by offset
@@ -66,7 +66,7 @@ func openTable(fs vfs.FS, path string, opts store.Options) (*soleTable, error) {
 	return t, err
 }
 
-// damage is everything that was found, in the table's order.
+// damage returns all errors that were found, in the table's order.
 func (t *soleTable) damage() []error {
 	all := t.other
 	for _, at := range slices.Sorted(maps.Keys(t.file.bad)) {
@@ -75,7 +75,7 @@ func (t *soleTable) damage() []error {
 	return all
 }
 
-// verify reads every block, also those that only a reader of single keys needs.
+// verify reads every block, also those that only lookups of single keys need.
 func (t *soleTable) verify() {
 	l, err := t.Layout()
 	if err != nil {
@@ -104,8 +104,8 @@ func (t *soleTable) verify() {
 	}
 }
 
-// verify reads a block: what it holds, how it is compressed, and a masked CRC32C
-// of both.
+// verify reads a block and compares its checksum: a block is its contents, a byte for
+// the compression, and a masked CRC32C of both.
 func (f *blockFile) verify(b []byte, at int64) error {
 	if _, err := f.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -117,8 +117,8 @@ func (f *blockFile) verify(b []byte, at int64) error {
 	return nil
 }
 
-// met remembers an error of Pebble's, and returns the name it has for the block
-// that the error is about; "" when it names none.
+// met records an error of Pebble, and returns Pebble's name for the block that the
+// error is about, or "" if it names none.
 func (t *soleTable) met(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	var at, length int64
@@ -137,8 +137,8 @@ func (t *soleTable) met(err error) string {
 	return fmt.Sprintf("block %d/%d", at, length)
 }
 
-// each calls fn for everything in the table that can be read. A block that
-// cannot is stepped over.
+// each calls fn for everything in the table that can be read. It skips a block that
+// cannot be read.
 func (t *soleTable) each(fn func(key sstable.InternalKey, value []byte) error) error {
 	it, err := t.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
 	if err != nil {
@@ -169,18 +169,18 @@ func (t *soleTable) each(fn func(key sstable.InternalKey, value []byte) error) e
 		if !ok || string(next) <= string(last) {
 			return nil
 		}
-		last = append(last[:0], next...) // the block behind may be damaged as well
+		last = append(last[:0], next...) // the next block may be damaged as well
 		kv = it.SeekGE(next, 0)
 	}
 }
 
-// behind finds the first key after a block that cannot be read. The table's
-// index says where the block ends, and only seeking asks the index: from last to
-// there, every key leads into it.
+// behind returns the first key after a block that cannot be read. Only the table's
+// index knows where the block ends, and only seeking uses the index: a seek to any key
+// from last to that end leads into the block.
 func behind(last []byte, leads func(from []byte) bool) (key []byte, ok bool) {
 	within := func(from []byte) bool { return string(from) <= string(last) || leads(from) }
 	if within([]byte{0xff}) {
-		return nil, false // not one block, but the way to all of them
+		return nil, false // not one block is damaged, but the index
 	}
 	for within(append(key, 0)) {
 		b := sort.Search(256, func(b int) bool { return !within(append(key, byte(b))) })
@@ -191,12 +191,12 @@ func behind(last []byte, leads func(from []byte) bool) (key []byte, ok bool) {
 	return append(key, 0), true
 }
 
-// verifyTables looks at every table in use, and returns what is damaged by path.
+// verifyTables reads every table in use, and returns the damage by path.
 func verifyTables(db *pebble.DB, fs vfs.FS, dir string, opts store.Options, progress backup.Progress) map[string]error {
 	bad := map[string]error{}
 	levels, err := db.SSTables()
 	if err != nil {
-		return bad // the pass over the keys will meet it
+		return bad // the pass over the keys returns the same error
 	}
 	n := int64(0)
 	for _, level := range levels {
@@ -229,8 +229,8 @@ func recoverDamage(err *error) {
 	}
 }
 
-// readableRest is a table in memory with what can be read of a damaged one, and
-// what cannot.
+// readableRest returns a table in memory with the readable part of a damaged table,
+// and the errors of the rest.
 func readableRest(fs vfs.FS, path string, opts store.Options) (table []byte, bad []error, err error) {
 	defer recoverDamage(&err)
 	t, err := openTable(fs, path, opts)

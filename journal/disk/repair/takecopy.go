@@ -15,13 +15,13 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// Names beside a copy's folder.
+// Suffixes of the folders beside a copy's folder.
 const (
 	takenSuffix  = ".taken"  // a copy of another node that is being taken
 	beforeSuffix = ".before" // the copy that was there before, of an earlier epoch
 )
 
-// Taken is the copy of another node, whole and beside the folder that it is for.
+// Taken is the complete copy of another node, beside the folder that it will replace.
 type Taken struct {
 	Place  disk.Place
 	Offset uint64
@@ -31,8 +31,8 @@ type Taken struct {
 }
 
 // TakeCopy reads the archive that Backup made of another node's copy, checks it,
-// and lays it beside a folder. In contrast to Restore it keeps the epoch and the
-// place in the log.
+// and writes it beside dir. Unlike Restore, it keeps the epoch and the place in the
+// log.
 func TakeCopy(r io.Reader, dir string, options disk.Options) (*Taken, error) {
 	opts := options.Store()
 	fs := opts.FS
@@ -79,12 +79,12 @@ func (t *Taken) settle(opts store.Options) error {
 	return backup.Strip(t.fs, t.aside)
 }
 
-// Discard removes what was taken.
+// Discard removes the taken copy.
 func (t *Taken) Discard() error { return t.fs.RemoveAll(t.aside) }
 
-// Install puts what was taken into the place of the folder, which nobody may have
-// open. If keep is set, the old folder is kept beside it until the next call that
-// keeps one. After a crash there is the old folder, none, or the new one.
+// Install replaces the folder, which must not be open, with the taken copy. If keep
+// is set, the old folder is kept beside it until the next call that keeps one. After
+// a crash there is the old folder, none, or the new one.
 func (t *Taken) Install(keep bool) error {
 	fs, before := t.fs, t.fs.PathJoin(t.dir)+beforeSuffix
 	if keep {

@@ -1,6 +1,6 @@
-// Package follow implements followers over an engine's own reads: a follower
-// keeps a position, asks for what is after it, and waits on a bell that the
-// engine rings. Nothing is queued and no goroutine is started.
+// Package follow implements followers on top of an engine's reads: a follower
+// keeps a position, reads what is after it, and waits on a bell that the engine
+// rings. Nothing is queued and no goroutine is started.
 package follow
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Bell wakes those who wait for a log or for the shard to move on.
+// Bell wakes followers that wait for new entries of a log or of the shard.
 type Bell struct {
-	heard atomic.Int64 // those who wait, or are about to
+	heard atomic.Int64 // followers that wait, or are about to
 	mu    sync.Mutex
 	err   error // set by Close
 	logs  map[journal.LogName]*watch
@@ -24,7 +24,7 @@ type watch struct {
 	waiting int
 }
 
-// NewBell returns a bell that nobody waits for.
+// NewBell returns a bell without watches.
 func NewBell() *Bell {
 	return &Bell{logs: map[journal.LogName]*watch{}, shard: watch{rung: make(chan struct{})}}
 }
@@ -65,11 +65,11 @@ func (b *Bell) watchShard() (<-chan struct{}, func()) {
 	return b.shard.rung, func() { b.heard.Add(-1) }
 }
 
-// Heard reports whether anyone waits. Who begins to wait after that looks for
-// news before waiting.
+// Heard reports whether a follower waits. A follower that begins to wait after that
+// reads again before it waits.
 func (b *Bell) Heard() bool { return b.heard.Load() > 0 }
 
-// Ring wakes those who wait for the logs, and those who wait for the shard.
+// Ring wakes the followers of the given logs, and those of the shard.
 func (b *Bell) Ring(logs ...journal.LogName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +88,7 @@ func (b *Bell) Ring(logs ...journal.LogName) {
 	}
 }
 
-// RingPartition wakes those who wait for any log of a partition.
+// RingPartition wakes the followers of all logs of a partition.
 func (b *Bell) RingPartition(p journal.PartitionName) {
 	b.mu.Lock()
 	var logs []journal.LogName
@@ -101,7 +101,7 @@ func (b *Bell) RingPartition(p journal.PartitionName) {
 	b.Ring(logs...)
 }
 
-// Close wakes everyone for good: from then on waiting returns err.
+// Close wakes all followers: from then on waiting returns err.
 func (b *Bell) Close(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *Bell) Close(err error) {
 	close(b.shard.rung)
 }
 
-// Err is what Close was given.
+// Err returns the error that Close was called with.
 func (b *Bell) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

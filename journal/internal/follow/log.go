@@ -12,7 +12,7 @@ type Source interface {
 	Place(ctx context.Context, shard int) (journal.Place, error)
 	Head(ctx context.Context, log journal.LogName) (journal.Heads, error)
 	Read(ctx context.Context, log journal.LogName, opts journal.ReadOptions) (journal.Page, error)
-	// Commits returns durable commits after an offset, at most a page.
+	// Commits returns at most a page of durable commits after an offset.
 	Commits(ctx context.Context, shard int, after uint64) ([]journal.Commit, error)
 }
 
@@ -65,15 +65,15 @@ func (f *logFollower) Next(ctx context.Context) (journal.Page, error) {
 	}
 }
 
-// try reads what is there. If there is nothing yet, it returns a function that
-// waits for the log to move.
+// try reads the next entries. If there are none yet, it returns a function that waits
+// for the log to move.
 func (f *logFollower) try(ctx context.Context) (journal.Page, func(context.Context) error, error) {
 	select {
 	case <-f.closed:
 		return journal.Page{}, nil, journal.ErrClosed
 	default:
 	}
-	// The watch begins before the read, so that nothing falls between them.
+	// The watch begins before the read, so that no entry is missed between them.
 	rung, end := f.bell.watchLog(f.log)
 	page, err := f.read(ctx)
 	if err != nil || len(page.Entries) > 0 {
@@ -113,9 +113,9 @@ func (f *logFollower) read(ctx context.Context) (journal.Page, error) {
 	return page, nil
 }
 
-// gap answers a position that does not exist. One that is ordered and not yet
-// durable does not: it may be forgotten, and its number given to another record.
-// The head of a log that did not exist is before its first record.
+// gap returns an error if a position does not exist. A position that is ordered and
+// not yet durable does not exist: it may be aborted, and its number given to another
+// record. The head of a log that did not exist is before the log's first record.
 func (f *logFollower) gap(at journal.Position, heads journal.Heads) error {
 	if at.IsZero() {
 		return nil

@@ -43,7 +43,7 @@ func (f *shardFollower) Next(ctx context.Context) ([]journal.Commit, error) {
 			return nil, journal.ErrClosed
 		default:
 		}
-		// The watch begins before the read, so that nothing falls between them.
+		// The watch begins before the read, so that no commit is missed between them.
 		rung, end := f.bell.watchShard()
 		commits, err := f.read(ctx)
 		if err == nil && len(commits) == 0 {

@@ -1,7 +1,7 @@
 // Package order decides whether a batch fits what is ordered, for engines that
 // keep what is not yet durable in memory. It holds the pending heads, claims
-// and values of one shard, and asks the engine for everything older. It stores
-// nothing, starts nothing, and takes no lock: its engine does.
+// and values of one shard, and reads everything older from the engine. It stores
+// nothing, starts no goroutine, and takes no lock: its engine does.
 package order
 
 import (
@@ -13,16 +13,16 @@ import (
 // ordinalBits leaves room in an ID for every log that one batch can create.
 const ordinalBits = 10
 
-// ID names an incarnation of a log for good: the offset that created it and
-// its place in that batch.
+// ID permanently identifies an incarnation of a log: the offset of the batch that
+// created the log, and the log's place in that batch.
 type ID uint64
 
 func newID(offset uint64, ordinal int) ID { return ID(offset<<ordinalBits | uint64(ordinal)) }
 
-// Incarnation is the offset at which the log was created.
+// Incarnation returns the offset at which the log was created.
 func (id ID) Incarnation() uint64 { return uint64(id) >> ordinalBits }
 
-// Head is the end of a log; the zero Head means that there is none.
+// Head is the end of a log; the zero Head means that the log does not exist.
 type Head struct {
 	ID     ID
 	Seq    uint64
@@ -35,12 +35,13 @@ type Held struct {
 	ID ID
 }
 
-// Base answers for what is durable: it knows nothing of what is pending.
+// Base reads durable state: it does not include what is pending.
 type Base interface {
 	Head(log journal.LogName) (Head, error)
-	// Claim returns nil when nobody holds it; expiry is not its business.
+	// Claim returns the holder, or nil if the claim is free. It does not check
+	// expiry.
 	Claim(name string) (*Held, error)
-	// Value returns the version, 0 when there is none.
+	// Value returns the value; its version is 0 if there is none.
 	Value(key journal.ValueKey) (journal.Value, error)
 }
 
@@ -93,22 +94,22 @@ func NewBook(base Base, shard int, at journal.ShardPosition, term uint64) *Book 
 	}
 }
 
-// Place is where the shard is.
+// Place returns the place of the shard.
 func (b *Book) Place() journal.Place {
 	return journal.Place{Epoch: b.epoch, Term: b.term, Ordered: b.ordered, Durable: b.durable}
 }
 
-// Position of the last durable batch.
+// Position returns the position of the last durable batch.
 func (b *Book) Position() journal.ShardPosition {
 	return journal.ShardPosition{Epoch: b.epoch, Offset: b.durable}
 }
 
-// settledAt is the ticket of what was durable before anyone asked.
+// settledAt returns the ticket of a batch that is durable already.
 func (b *Book) settledAt(offset uint64) *journal.Ticket {
 	return journal.Settled(b.shard, journal.ShardPosition{Epoch: b.epoch, Offset: offset}, b.term)
 }
 
-// Head is the ordered end of a log. The ticket is nil when it is also the
+// Head returns the ordered end of a log. The ticket is nil if it is also the
 // durable end.
 func (b *Book) Head(log journal.LogName) (Head, *journal.Ticket, error) {
 	p, ok := b.heads[log]
@@ -135,8 +136,8 @@ func (b *Book) unlessDurable(r *Removal) *journal.Ticket {
 	return r.ticket
 }
 
-// Claim is the ordered holder of a claim, nil when it is free. The ticket is
-// nil when the durable holder is the same.
+// Claim returns the ordered holder of a claim, or nil if it is free. The ticket is
+// nil if the durable holder is the same.
 func (b *Book) Claim(name string, now time.Time) (*Held, *journal.Ticket, error) {
 	held, ticket, err := b.RawClaim(name)
 	if err != nil || held == nil {
@@ -151,8 +152,8 @@ func (b *Book) Claim(name string, now time.Time) (*Held, *journal.Ticket, error)
 	return held, ticket, nil
 }
 
-// RawClaim is the ordered holder whether or not its claim has expired or its
-// log is being removed.
+// RawClaim returns the ordered holder of a claim, whether or not the claim has expired
+// or the holder's log is being removed.
 func (b *Book) RawClaim(name string) (*Held, *journal.Ticket, error) {
 	if p, ok := b.claims[name]; ok {
 		return p.is, p.ticket, nil
@@ -161,13 +162,13 @@ func (b *Book) RawClaim(name string) (*Held, *journal.Ticket, error) {
 	return held, nil, err
 }
 
-// HasClaim reports whether the book answers for a claim without asking its base.
+// HasClaim reports whether the book knows a claim without reading its base.
 func (b *Book) HasClaim(name string) bool {
 	_, ok := b.claims[name]
 	return ok
 }
 
-// RawHead is the ordered end of a log whether or not it is being removed.
+// RawHead returns the ordered end of a log, whether or not the log is being removed.
 func (b *Book) RawHead(log journal.LogName) (Head, error) {
 	if p, ok := b.heads[log]; ok {
 		return p.is, nil
@@ -175,8 +176,7 @@ func (b *Book) RawHead(log journal.LogName) (Head, error) {
 	return b.base.Head(log)
 }
 
-// PendingHeads are the ordered ends of a partition's logs, as far as they are
-// not durable.
+// PendingHeads returns the ordered ends of a partition's logs that are not durable.
 func (b *Book) PendingHeads(p journal.PartitionName) map[journal.LogName]Head {
 	heads := map[journal.LogName]Head{}
 	for log, pending := range b.heads {
@@ -187,12 +187,12 @@ func (b *Book) PendingHeads(p journal.PartitionName) map[journal.LogName]Head {
 	return heads
 }
 
-// Expired reports whether a claim is free because its time has come.
+// Expired reports whether a claim is free because it has expired.
 func Expired(c journal.Claimed, now time.Time) bool {
 	return !c.Expires.IsZero() && !now.Before(c.Expires)
 }
 
-// Value is the ordered value. The ticket is nil when it is also the durable
+// Value returns the ordered value. The ticket is nil if it is also the durable
 // one.
 func (b *Book) Value(key journal.ValueKey) (journal.Value, *journal.Ticket, error) {
 	p, ok := b.values[key]
@@ -214,8 +214,8 @@ func (b *Book) Value(key journal.ValueKey) (journal.Value, *journal.Ticket, erro
 	return p.is, p.ticket, nil
 }
 
-// Settle makes everything up to an offset durable. From then on the base must
-// answer for it.
+// Settle records that everything up to an offset is durable. From then on the base
+// must return it.
 func (b *Book) Settle(offset uint64) {
 	b.durable = offset
 	n := 0
@@ -244,11 +244,11 @@ func (b *Book) Settle(offset uint64) {
 	b.touched = append(b.touched[:0], b.touched[n:]...)
 }
 
-// Advance moves to what another process has ordered and made durable. Nothing
-// may be pending.
+// Advance moves to an offset that another process has ordered and made durable.
+// Nothing may be pending.
 func (b *Book) Advance(offset uint64) { b.ordered, b.durable = offset, offset }
 
-// Forget drops what is ordered and not durable, and begins a new term.
+// Forget discards what is ordered and not durable, and begins a new term.
 func (b *Book) Forget() {
 	b.term++
 	b.ordered = b.durable

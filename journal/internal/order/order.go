@@ -13,16 +13,16 @@ type Plan struct {
 	Ticket *journal.Ticket
 	Offset uint64
 	Heads  []Head        // new head of each Append's log; records end at its sequence
-	Before []Head        // head before, zero when the batch created the log
+	Before []Head        // head before; zero if the batch created the log
 	Claims []ClaimChange // the claims' last states, each name once
 
-	few [8]Head // room for what most batches need
+	few [8]Head // enough for most batches, without an allocation
 }
 
 // Created reports whether the i-th Append created its log.
 func (p *Plan) Created(i int) bool { return p.Before[i].ID == 0 }
 
-// First is the sequence of the first record of the i-th Append.
+// First returns the sequence of the first record of the i-th Append.
 func (p *Plan) First(i int) uint64 { return p.Before[i].Seq + 1 }
 
 // ClaimChange is the state of a claim after a batch; Held is nil when it is
@@ -90,7 +90,7 @@ func (b *Book) orSettled(ticket *journal.Ticket, offset uint64) *journal.Ticket 
 	return b.settledAt(offset)
 }
 
-// checkClaims plays the batch's releases and takes in order, on top of what is
+// checkClaims applies the batch's releases and takes in order, on top of what is
 // ordered.
 func (b *Book) checkClaims(batch *journal.Batch, plan *Plan, now time.Time) error {
 	var played playedClaims
@@ -128,7 +128,8 @@ func (b *Book) checkClaims(batch *journal.Batch, plan *Plan, now time.Time) erro
 	return nil
 }
 
-// holder ignores expiry: the last holder of an expired claim may release it.
+// holder returns the holder of a claim. It ignores expiry, because the last holder of
+// an expired claim may release it.
 func (b *Book) holder(name string, plan *Plan, played *playedClaims) (*Held, error) {
 	if at := played.find(plan, name); at >= 0 {
 		return plan.Claims[at].Held, nil
@@ -137,7 +138,7 @@ func (b *Book) holder(name string, plan *Plan, played *playedClaims) (*Held, err
 	return held, err
 }
 
-// Milliseconds is an expiry as engines store it.
+// Milliseconds returns an expiry with the precision that engines store.
 func Milliseconds(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -195,7 +196,7 @@ func (b *Book) accept(batch *journal.Batch, plan *Plan, fate *journal.Fate) {
 	}
 }
 
-// fewClaims is up to how many claims of a batch are searched one by one.
+// fewClaims is the number of claims of a batch up to which they are searched linearly.
 const fewClaims = 8
 
 // playedClaims finds the claims of a plan by name. Most batches have one or two.

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Removal is a drop that is ordered and whose traces are not all gone yet.
+// Removal is an ordered drop whose data is not all removed yet.
 type Removal struct {
 	Offset    uint64
 	Log       journal.LogName       // of a dropped log
@@ -29,8 +29,8 @@ func (r *Removal) Covers(log journal.LogName, incarnation uint64) bool {
 	return r.Partition == log.Of() && !slices.Contains(r.Keep, log.Family)
 }
 
-// DropLog orders the removal of a log. The removal is nil when there is no
-// such log; the ticket then is that of the last batch that said so.
+// DropLog orders the removal of a log. If there is no such log, the removal is nil,
+// and the ticket is that of the pending drop of the log, or a settled one.
 func (b *Book) DropLog(log journal.LogName, fate *journal.Fate) (*journal.Ticket, *Removal, error) {
 	head, ticket, err := b.Head(log)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *Book) Resume(r Removal) {
 	}
 }
 
-// Removed ends a removal: nothing of it is left in the base.
+// Removed ends a removal: the base has no data of it any more.
 func (b *Book) Removed(r *Removal) {
 	same := func(other Removal) bool { return other.Offset == r.Offset }
 	if r.Whole() {
@@ -119,8 +119,8 @@ func (b *Book) removing(log journal.LogName, incarnation, upTo uint64) *Removal 
 	return found
 }
 
-// Gone reports whether an incarnation of a log has been dropped durably, though
-// the base may still have traces of it.
+// Gone reports whether an incarnation of a log has been dropped durably, even if the
+// base still has data of it.
 func (b *Book) Gone(log journal.LogName, incarnation uint64) bool {
 	return b.removing(log, incarnation, b.durable) != nil
 }

@@ -1,5 +1,5 @@
-// Package fakelog is a port of the cluster engine in memory, for unit tests: its logs
-// can be damaged.
+// Package fakelog implements the port of the cluster engine in memory, for unit tests.
+// Its logs can be damaged.
 package fakelog
 
 import (
@@ -31,7 +31,7 @@ type stream struct {
 	tails map[int]func(port.Message)
 }
 
-// New makes empty logs.
+// New returns empty logs.
 func New(shards int) *Logs {
 	l := &Logs{Epoch: 1, hears: map[int]func([]byte){}}
 	for range shards {
@@ -42,7 +42,7 @@ func New(shards int) *Logs {
 	return l
 }
 
-// Messages are all messages of a shard, the first one at index 0.
+// Messages returns all messages of a shard, the first one at index 0.
 func (l *Logs) Messages(shard int) [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,19 +56,19 @@ func (l *Logs) Set(shard int, seq uint64, data []byte) {
 	l.shards[shard].slots[seq-1] = data
 }
 
-// Put stores a message, whatever is expected.
+// Put stores a message without an expected last sequence.
 func (l *Logs) Put(shard int, data []byte) {
 	_ = l.store(shard, data, func(*stream) error { return nil })
 }
 
-// Truncate forgets all messages after one.
+// Truncate removes all messages after last.
 func (l *Logs) Truncate(shard int, last uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shards[shard].slots = l.shards[shard].slots[:last]
 }
 
-// Purge forgets all messages before one.
+// Purge removes all messages before first.
 func (l *Logs) Purge(shard int, first uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *Logs) Remove(shard int, gone bool) {
 	l.shards[shard].gone = gone
 }
 
-// Replace makes the log anew under the same name, with the same messages.
+// Replace replaces the log by a new one with the same name and messages.
 func (l *Logs) Replace(shard int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ const (
 	MaxNode  = 255
 )
 
-// Format is the version of what groups hold, in every fence. A node that does not
-// know it applies nothing behind that fence.
+// Format is the version of the contents of groups; every fence has it. A node that
+// does not know it applies nothing after that fence.
 const Format = 1
 
 var errBody = errors.New("the body is not of its kind")
@@ -24,11 +24,11 @@ type FenceBody struct {
 	Epoch  uint64
 	Format uint32
 	Base   uint64   // offset of the last batch before the fence
-	Nonce  [16]byte // makes every fence another
+	Nonce  [16]byte // makes every fence unique
 	Node   string
 }
 
-// Encode undoes DecodeFence.
+// Encode encodes a fence's body.
 func (f *FenceBody) Encode() []byte {
 	b := binary.BigEndian.AppendUint64(nil, f.Epoch)
 	b = binary.BigEndian.AppendUint32(b, f.Format)
@@ -37,7 +37,7 @@ func (f *FenceBody) Encode() []byte {
 	return append(b, f.Node...)
 }
 
-// DecodeFence reads a fence's body.
+// DecodeFence decodes a fence's body.
 func DecodeFence(b []byte) (f FenceBody, err error) {
 	const fixed = 8 + 4 + 8 + 16
 	if len(b) < fixed || len(b) > fixed+MaxNode {
@@ -56,7 +56,7 @@ type GroupBody struct {
 	Batch        []byte
 }
 
-// Encode undoes DecodeGroup. Hints are left out when all are empty.
+// Encode encodes a group's body. It omits the hints if all are empty.
 func (g *GroupBody) Encode() []byte {
 	size, hinted := 32+len(g.Batch), false
 	for _, h := range g.Hints {
@@ -75,11 +75,11 @@ func (g *GroupBody) Encode() []byte {
 	return append(b, g.Batch...)
 }
 
-// leastBatch is what a batch takes of a group that has hints, at least: its hint's
-// length, and its entry.
+// leastBatch is the minimum number of bytes of a batch in a group with hints: its
+// hint's length, and its entry.
 const leastBatch = 4
 
-// DecodeGroup reads a group's body; what it returns is part of b.
+// DecodeGroup decodes a group's body; the result points into b.
 func DecodeGroup(b []byte) (g GroupBody, err error) {
 	if len(b) > MaxGroup {
 		return g, fmt.Errorf("a group has %d bytes, at most %d are accepted", len(b), MaxGroup)
@@ -111,20 +111,20 @@ func DecodeGroup(b []byte) (g GroupBody, err error) {
 	return g, nil
 }
 
-// PartBody is piece Index (from 1) of a group's body that was cut into Of.
+// PartBody is piece Index (from 1) of a group's body that was split into Of pieces.
 type PartBody struct {
 	Index, Of uint64
 	Piece     []byte
 }
 
-// Encode undoes DecodePart.
+// Encode encodes a part's body.
 func (p *PartBody) Encode() []byte {
 	b := binary.AppendUvarint(make([]byte, 0, 8+len(p.Piece)), p.Index)
 	b = binary.AppendUvarint(b, p.Of)
 	return append(b, p.Piece...)
 }
 
-// DecodePart reads a part's body; the piece is part of b.
+// DecodePart decodes a part's body; the piece points into b.
 func DecodePart(b []byte) (p PartBody, err error) {
 	var ok bool
 	if p.Index, b, ok = cut(b); !ok {
@@ -143,14 +143,14 @@ type Parts struct {
 	body     []byte
 }
 
-// Reset forgets what was gathered.
+// Reset discards the gathered parts.
 func (p *Parts) Reset() { *p = Parts{} }
 
 // Empty reports whether nothing was gathered.
 func (p *Parts) Empty() bool { return p.have == 0 }
 
-// Add adds a part. It returns the group's body with the last one. A first part
-// begins anew: who wrote those before it had to cut the group again.
+// Add adds a part. It returns the group's body when the last part is added. A first
+// part discards earlier ones: their writer had to split the group again.
 func (p *Parts) Add(part PartBody) ([]byte, error) {
 	if part.Index == 1 {
 		p.Reset()

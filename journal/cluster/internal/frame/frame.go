@@ -1,6 +1,6 @@
-// Package frame is the form of the messages in a shard's log: a header with the
-// term and the chain, a body, and a checksum. Decoders bound every length before
-// memory is taken. It knows no stream and no store.
+// Package frame defines the format of the messages in a shard's log: a header with
+// the term and the chain, a body, and a checksum. Decoders check every length before
+// they allocate. It depends on no stream and no store.
 package frame
 
 import (
@@ -12,7 +12,7 @@ import (
 	"hash/crc32"
 )
 
-// Kind says what a message is.
+// Kind is the kind of a message.
 type Kind byte
 
 // Kinds of messages.
@@ -20,10 +20,10 @@ const (
 	Fence   Kind = 1 + iota // begins a term
 	Group                   // what one commit wrote
 	Part                    // a piece of a group that is too large for one message
-	Barrier                 // nothing: its sender led when it was stored
+	Barrier                 // empty: proves that its sender led when it was stored
 )
 
-// String names the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	switch k {
 	case Fence:
@@ -38,16 +38,16 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", byte(k))
 }
 
-// Version of the form, in every message.
+// Version is the version of the format, in every message.
 const Version = 1
 
-// Chain ties a message to all that came before it.
+// Chain is a hash of a message and all messages before it.
 type Chain [16]byte
 
 const (
 	headerLen = 2 + 1 + 1 + 8 + 16
 	sumLen    = 4
-	// Overhead is what a message takes besides its body.
+	// Overhead is the number of bytes of a message besides its body.
 	Overhead = headerLen + sumLen
 )
 
@@ -56,10 +56,10 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// ErrForeign says that bytes are no message of ours.
+// ErrForeign is returned for bytes that are not a message of this format.
 var ErrForeign = errors.New("not a message of a journal")
 
-// VersionError refuses a message of a newer version.
+// VersionError is the error for a message of a newer version.
 type VersionError struct{ Version byte }
 
 func (e *VersionError) Error() string {
@@ -69,12 +69,12 @@ func (e *VersionError) Error() string {
 // Message is a message without its checksum.
 type Message struct {
 	Kind  Kind
-	Term  uint64 // sequence of the fence that it stands behind; a fence's own
+	Term  uint64 // sequence of the fence before it; of a fence, its own
 	Chain Chain
 	Body  []byte
 }
 
-// Next is the chain of a message that follows one.
+// Next returns the chain of a message that follows the message with chain c.
 func (c Chain) Next(kind Kind, term uint64, body []byte) (next Chain) {
 	h := sha256.New()
 	_, _ = h.Write(c[:])
@@ -87,7 +87,7 @@ func (c Chain) Next(kind Kind, term uint64, body []byte) (next Chain) {
 	return next
 }
 
-// Encode makes the message that follows a chain.
+// Encode returns the message that follows the one with chain before, and its chain.
 func Encode(before Chain, kind Kind, term uint64, body []byte) ([]byte, Chain) {
 	chain := before.Next(kind, term, body)
 	b := make([]byte, 0, Overhead+len(body))
@@ -99,7 +99,7 @@ func Encode(before Chain, kind Kind, term uint64, body []byte) ([]byte, Chain) {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), chain
 }
 
-// Decode reads a message; its body is part of b. It does not check the chain.
+// Decode decodes a message; its body points into b. It does not check the chain.
 func Decode(b []byte) (Message, error) {
 	if len(b) < Overhead || !bytes.HasPrefix(b, magic) {
 		return Message{}, ErrForeign
@@ -119,7 +119,7 @@ func Decode(b []byte) (Message, error) {
 	return m, nil
 }
 
-// KindOf is the kind of a message that may be one; 0 when it is none.
+// KindOf returns the kind of a message without decoding it, or 0 if b is not one.
 func KindOf(b []byte) Kind {
 	if len(b) < Overhead || !bytes.HasPrefix(b, magic) {
 		return 0

@@ -72,8 +72,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever comes is decoded or refused, takes no more memory than it
-// has, and what is decoded is encoded to the same.
+// FuzzDecode: any input is decoded or refused, does not allocate more than its size,
+// and a decoded message is encoded to the same bytes.
 func FuzzDecode(f *testing.F) {
 	for kind, body := range map[frame.Kind][]byte{
 		frame.Fence:   (&frame.FenceBody{Epoch: 1, Format: 1, Node: "a"}).Encode(),

@@ -1,6 +1,6 @@
-// Package backup is the form of a backup: a checkpoint of a store with the
-// position that it holds and the checksums of its files, as a folder or as an
-// archive. It never opens a store.
+// Package backup defines the format of a backup: a checkpoint of a store with its
+// position and the checksums of its files, as a folder or as an archive. It never
+// opens a store.
 package backup
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
-// A backup travels as a tar archive of a checkpoint. Its last entry is SUMS,
+// A backup is sent as a tar archive of a checkpoint. Its last entry is SUMS,
 // which lists the other entries' checksums, so that a stream that was cut or
-// damaged is never taken for a whole one.
+// damaged is never accepted as complete.
 
 // WriteArchive writes a checkpoint as an archive.
 func WriteArchive(ctx context.Context, fs vfs.FS, dir string, w io.Writer, progress Progress) error {

@@ -27,7 +27,7 @@ func ReadCheckpoint(fs vfs.FS, dir string) (datadir.Mark, error) {
 	return datadir.Mark{Epoch: at.Epoch, Offset: at.Offset}, nil
 }
 
-// Strip removes what makes a folder a checkpoint.
+// Strip removes the files that make a folder a checkpoint.
 func Strip(fs vfs.FS, dir string) error {
 	for _, name := range []string{CheckpointFile, sumsFile} {
 		if err := fs.Remove(fs.PathJoin(dir, name)); err != nil {

@@ -1,6 +1,7 @@
 package backup
 
-// Progress is told how far a long task is. Total is 0 while it is not known.
+// Progress is a function that receives the progress of a long task. Total is 0
+// while it is not known.
 type Progress func(what string, done, total int64)
 
 func (p Progress) Tell(what string, done, total int64) {

@@ -12,10 +12,10 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// SUMS lists the files of a backup with their checksums, so that none of them
-// is taken for whole when it is not: one line for each, with sum, size and name.
-// It is the last entry of an archive, and a file of a checkpoint. Backups that
-// were made before there was such a file are known by their position alone.
+// SUMS lists the files of a backup with their checksums, so that a damaged file is
+// never accepted: one line for each file, with sum, size and name. It is the last
+// entry of an archive, and a file of a checkpoint. Backups that older versions made
+// have no SUMS; only their position is checked.
 const sumsFile = "SUMS"
 
 func sumsLine(sum string, size int64, name string) string {
@@ -44,11 +44,11 @@ func WriteSums(fs vfs.FS, dir string) error {
 	return storefs.WriteFile(fs, dir, sumsFile, []byte(list.String()))
 }
 
-// HasSums reports whether a backup has sums: those of older versions have none.
+// HasSums reports whether a backup has SUMS; backups that older versions made have none.
 func HasSums(fs vfs.FS, dir string) bool { return storefs.Exists(fs, fs.PathJoin(dir, sumsFile)) }
 
-// VerifySums compares a checkpoint with its SUMS, if it has them. Every
-// difference is reported by the file's name.
+// VerifySums compares a checkpoint with its SUMS, if it has them. The error names
+// every file that differs.
 func VerifySums(fs vfs.FS, dir string, progress Progress) error {
 	if !HasSums(fs, dir) {
 		return nil

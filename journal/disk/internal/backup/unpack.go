@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// Unpack writes an archive to a folder, which must not exist and then is a
+// Unpack writes an archive to a folder, which must not exist, and makes it a
 // checkpoint. An incomplete stream leaves a folder that is not a checkpoint.
 func Unpack(fs vfs.FS, r io.Reader, dir string, progress Progress) error {
 	if storefs.Exists(fs, dir) {
@@ -27,7 +27,7 @@ func Unpack(fs vfs.FS, r io.Reader, dir string, progress Progress) error {
 	}
 	archive := tar.NewReader(r)
 	var sums strings.Builder
-	var held []byte // CHECKPOINT is written last: without it nothing is restored
+	var held []byte // CHECKPOINT, written last: a folder without it is not restored
 	done := int64(0)
 	for {
 		header, err := archive.Next()

@@ -11,26 +11,26 @@ import (
 // offerInterval is how often waiting compactions are offered a turn.
 const offerInterval = 200 * time.Millisecond
 
-// Scheduler decides when Pebble may compact: as many at once as Pebble asks
-// for, but while batches arrive only when it cannot wait, so that a burst has
-// the disk for itself; and none any more after damage was found, because a
-// compaction of a damaged table would be tried for ever.
+// Scheduler decides when Pebble may compact. It grants as many compactions at once
+// as Pebble requests. While batches arrive it grants only urgent ones, so that a
+// burst does not share the disk. After damage was found it grants none, because a
+// compaction of a damaged table would be retried forever.
 type Scheduler struct {
 	busy     func() bool // batches are arriving
-	urgent   func() bool // it cannot wait
+	urgent   func() bool // compactions cannot wait
 	mu       sync.Mutex
-	idle     *sync.Cond // nobody is granting
+	idle     *sync.Cond // granting is false
 	db       pebble.DBForCompaction
 	running  int
 	granting bool
-	begun    bool // the store is open; before that Pebble would wait for them
+	begun    bool // the store is open; before that Pebble would wait for compactions
 	halted   bool
 	stop     chan struct{} // closed when halted
 	offering sync.WaitGroup
 }
 
-// New returns a scheduler that asks whether batches are arriving and whether
-// compactions cannot wait.
+// New returns a scheduler. busy reports whether batches are arriving, and urgent
+// whether compactions cannot wait.
 func New(busy, urgent func() bool) *Scheduler {
 	c := &Scheduler{busy: busy, urgent: urgent, stop: make(chan struct{})}
 	c.idle = sync.NewCond(&c.mu)
@@ -62,7 +62,7 @@ func (c *Scheduler) Begin() {
 	c.begun = true
 }
 
-// Halt lets running compactions end and no other begin.
+// Halt lets running compactions end and starts no others.
 func (c *Scheduler) Halt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +72,8 @@ func (c *Scheduler) Halt() {
 	}
 }
 
-// KeepOffering offers grants from now on until Pebble is closed: the flush that
-// comes before that may have to wait for compactions.
+// KeepOffering offers grants from now on until Pebble is closed, because the flush
+// before the close may have to wait for compactions.
 func (c *Scheduler) KeepOffering() {
 	c.offering.Go(func() {
 		ticker := time.NewTicker(offerInterval)
@@ -104,7 +104,7 @@ func (c *Scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 // Grants are offered often enough.
 func (c *Scheduler) UpdateGetAllowedWithoutPermission() {}
 
-// offer grants compactions that wait, as far as Pebble allows.
+// offer grants waiting compactions, as many as Pebble allows.
 func (c *Scheduler) offer() {
 	if c.busy() && !c.urgent() {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// fakeStore wants some compactions, of which it allows some at once.
+// fakeStore has waiting compactions, and allows some of them at once.
 type fakeStore struct {
 	waiting, allowed int
 	granted          []pebble.CompactionGrantHandle
@@ -52,7 +52,7 @@ func TestCompactionsWaitForAQuietMoment(t *testing.T) {
 	if len(store.granted) != 2 {
 		t.Error("the end of one compaction did not begin the next")
 	}
-	// After damage none begins any more.
+	// After damage no compaction begins.
 	c.Halt()
 	store.granted[1].Done()
 	if c.offer(); try() || len(store.granted) != 2 {

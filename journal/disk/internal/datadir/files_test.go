@@ -7,8 +7,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
 
-// FuzzDecodeFiles gives the decoders of files anything: they answer with an
-// error, and never panic or take more memory than they were given.
+// FuzzDecodeFiles passes any input to the decoders of files: they return an error for
+// invalid input, and never panic or allocate more than the input's size.
 func FuzzDecodeFiles(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Add([]byte(sealTitle + "\nepoch 1\noffset 2\nsum 00000000\n"))

@@ -1,5 +1,5 @@
-// Package datadir is the files of a data folder beside the store: FORMAT, MARK,
-// SEAL, LOCK and UNFINISHED. It never opens the store.
+// Package datadir reads and writes the files beside the store in a data folder:
+// FORMAT, MARK, SEAL, LOCK and UNFINISHED. It never opens the store.
 package datadir
 
 import (
@@ -21,7 +21,7 @@ const (
 	StoreDir      = "store"
 )
 
-// FormatError refuses a folder that a newer version has written.
+// FormatError is the error for a folder that a newer version has written.
 type FormatError struct {
 	Dir       string
 	Has, Know int
@@ -32,11 +32,11 @@ func (e *FormatError) Error() string {
 		e.Dir, e.Has, e.Know, e.Has)
 }
 
-// FormatText is the text of FORMAT.
+// FormatText returns the text of FORMAT.
 func FormatText(version int) []byte { return fmt.Appendf(nil, "%s%d\n", formatTitle, version) }
 
-// CheckFormat refuses a folder that is not whole, or that a newer version has
-// written.
+// CheckFormat returns an error if a folder is incomplete or a newer version has
+// written it.
 func CheckFormat(fs vfs.FS, dir string) error {
 	if err := CheckFinished(fs, dir); err != nil {
 		return err

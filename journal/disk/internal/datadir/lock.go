@@ -22,10 +22,10 @@ const (
 	pidFile  = "PID" // apart from LOCK, because closing any handle of a locked file unlocks it
 )
 
-// InUseError refuses a folder that another process has open.
+// InUseError is the error for a folder that another process has open.
 type InUseError struct {
 	Dir string
-	PID string // "" when it cannot be told
+	PID string // "" if it is not known
 }
 
 func (e *InUseError) Error() string {
@@ -62,8 +62,8 @@ func Lock(fs vfs.FS, dir string) (io.Closer, error) {
 	return lock, nil
 }
 
-// inUse names the process that holds a data dir. PID is written by the process
-// that opens it, not by one that only reads it.
+// inUse returns an InUseError with the process that has a data dir open. A process
+// that opens the data dir writes PID; one that only reads it does not.
 func inUse(fs vfs.FS, dir string) error {
 	text, err := storefs.ReadFile(fs, fs.PathJoin(dir, pidFile))
 	pid, atoiErr := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -91,8 +91,8 @@ func placeOf(fs vfs.FS, dir string) place {
 	return place{fs, dir}
 }
 
-// Poison remembers that the engine of a folder failed: reopening it in the same
-// process would trust pages that the kernel may have thrown away.
+// Poison records that the engine of a folder failed: reopening the folder in the same
+// process would trust pages that the kernel may have discarded.
 func Poison(fs vfs.FS, dir string, cause error) { poisonedDirs.LoadOrStore(placeOf(fs, dir), cause) }
 
 func poisoned(fs vfs.FS, dir string) error {

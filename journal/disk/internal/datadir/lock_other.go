@@ -4,5 +4,5 @@ package datadir
 
 import "io"
 
-// ShareLock takes no lock where there are none for readers.
+// ShareLock takes no lock: this system has no shared locks.
 func ShareLock(string) (lock io.Closer, busy bool) { return noLock{}, false }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ShareLock keeps writers away while a folder is read that may not be written
-// to. A lock that may not even be read is not taken.
+// ShareLock locks out writers while a folder without write permission is read. If
+// the lock file cannot be opened for reading, it takes no lock.
 func ShareLock(path string) (lock io.Closer, busy bool) {
 	f, err := os.Open(path) //nolint:gosec // a file of the folder that was named
 	if err != nil {

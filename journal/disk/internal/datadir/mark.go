@@ -12,10 +12,10 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// MARK says how much is durable at least: epoch and last offset. Pebble's own
-// recovery takes a damaged end of its log for the end; MARK tells them apart.
-// It has two places that are written in turn, so that a write that a crash
-// tears leaves the other.
+// MARK holds the minimum that is durable: epoch and last offset. Pebble's own
+// recovery treats a damaged end of its log as the end; MARK tells them apart.
+// It has two places that are written alternately, so that a write torn by a crash
+// leaves the other intact.
 const (
 	MarkFile     = "MARK"
 	markPlaceGap = 4096
@@ -24,7 +24,7 @@ const (
 
 var markMagic = []byte("PMK1")
 
-// Mark is how much is durable at least.
+// Mark is the minimum that is durable.
 type Mark struct {
 	turn   uint64 // counts writes
 	Epoch  uint64
@@ -51,7 +51,7 @@ func decodeMark(b []byte) (Mark, bool) {
 	return Mark{turn: number(4), Epoch: number(12), Offset: number(20)}, true
 }
 
-// ReadMark returns the later of the two places.
+// ReadMark returns the later of the two marks.
 func ReadMark(fs vfs.FS, dir string) (Mark, error) {
 	b, err := storefs.ReadFile(fs, fs.PathJoin(dir, MarkFile))
 	if err != nil {
@@ -69,13 +69,13 @@ func ReadMark(fs vfs.FS, dir string) (Mark, error) {
 	return first, nil
 }
 
-// Marker is the open file.
+// Marker is the open file MARK.
 type Marker struct {
 	File vfs.File
 	Last Mark
 }
 
-// OpenMark opens the file to write after a mark, creating it if necessary.
+// OpenMark opens MARK to write marks that follow last, creating it if necessary.
 func OpenMark(fs vfs.FS, dir string, last Mark) (*Marker, error) {
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, MarkFile), "journal-mark")
 	if err != nil {
@@ -84,7 +84,7 @@ func OpenMark(fs vfs.FS, dir string, last Mark) (*Marker, error) {
 	return &Marker{File: f, Last: last}, nil
 }
 
-// Write puts a mark into the older place and syncs it.
+// Write writes a mark to the older place and syncs it.
 func (m *Marker) Write(epoch, offset uint64) error {
 	next := Mark{turn: m.Last.turn + 1, Epoch: epoch, Offset: offset}
 	place := int64(next.turn%2) * markPlaceGap
@@ -98,7 +98,7 @@ func (m *Marker) Write(epoch, offset uint64) error {
 	return nil
 }
 
-// CreateMark makes a new file with both places written.
+// CreateMark creates MARK with both places written.
 func CreateMark(fs vfs.FS, dir string, epoch, offset uint64) error {
 	m, err := OpenMark(fs, dir, Mark{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // ReadOnlyFS is the file system for reading a store. Pebble locks a store even
 // when it only reads; that lock does nothing here, because the caller holds the
-// lock of the data dir, or none can be taken.
+// lock of the data dir, or cannot take one.
 type ReadOnlyFS struct{ vfs.FS }
 
 type noLock struct{}
@@ -51,7 +51,7 @@ func LockReadOnly(fs vfs.FS, dir string) (io.Closer, error) {
 	return shared, nil
 }
 
-// Check returns an error when dir is not a data dir, damaged or not.
+// Check returns an error if dir is not a data dir; a damaged data dir is accepted.
 func Check(fs vfs.FS, dir string) error {
 	if err := MayRead(fs, dir); err != nil {
 		return err
@@ -68,8 +68,8 @@ func Check(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// MayRead refuses a folder whose files this user may not look at, which would
-// seem to have none.
+// MayRead returns an error if this user has no permission to read a folder's files:
+// the folder would look empty.
 func MayRead(fs vfs.FS, dir string) error {
 	if _, err := fs.Stat(fs.PathJoin(dir, FormatFile)); errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("data folder %s: %w; run this as the user that the hub runs as", dir, err)

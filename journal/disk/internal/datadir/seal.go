@@ -15,8 +15,8 @@ import (
 )
 
 // SEAL is written after a clean close has flushed, and removed before the next
-// open writes. It lists the files of the store: all with their sizes, and with
-// a checksum those that Pebble would read without noticing damage.
+// open writes. It lists all files of the store with their sizes, and those in
+// which Pebble would not notice damage also with a checksum.
 const SealFile = "SEAL"
 
 const sealTitle = "parley journal seal 1"
@@ -34,7 +34,7 @@ type sealedFile struct {
 	sum  string // in hex, or "-" for a file that has checksums of its own or is not used
 }
 
-// MakeSeal looks at a store that nobody has open.
+// MakeSeal returns the seal of a store that is not open.
 func MakeSeal(fs vfs.FS, store string, epoch, offset uint64) (Seal, error) {
 	s := Seal{Epoch: epoch, Offset: offset}
 	names, err := fs.List(store)
@@ -78,7 +78,7 @@ func sealOne(fs vfs.FS, store, name, lastLog string) (sealedFile, error) {
 	return f, err
 }
 
-// SumFile is the checksum of a file, in hex.
+// SumFile returns the checksum of a file, in hex.
 func SumFile(fs vfs.FS, path string) (string, error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -123,7 +123,7 @@ func decodeSeal(data []byte) (Seal, error) {
 	return s, nil
 }
 
-// ReadSeal returns nil when there is none.
+// ReadSeal returns the seal of a folder, or nil if there is none.
 func ReadSeal(fs vfs.FS, dir string) (*Seal, error) {
 	path := fs.PathJoin(dir, SealFile)
 	if !storefs.Exists(fs, path) {
@@ -140,8 +140,7 @@ func ReadSeal(fs vfs.FS, dir string) (*Seal, error) {
 	return &s, nil
 }
 
-// Verify compares the store with what the seal lists. Every difference is
-// reported by the file's name.
+// Verify compares the store with the seal. The error names every file that differs.
 func (s *Seal) Verify(fs vfs.FS, store string) error {
 	var all []error
 	listed := map[string]bool{}

@@ -11,13 +11,13 @@ import (
 )
 
 // UNFINISHED is in a data dir while a restore or a salvage writes it. Its text
-// names the command. Until then the store has another name.
+// names the command. Until that ends, the store is named UnfinishedStore.
 const (
 	unfinishedFile  = "UNFINISHED"
 	UnfinishedStore = StoreDir + ".unfinished"
 )
 
-// Vacant returns an error when dir exists.
+// Vacant returns an error if dir exists.
 func Vacant(fs vfs.FS, dir, what string) error {
 	if storefs.Exists(fs, dir) {
 		return fmt.Errorf("%s exists already; %s into a folder that does not", dir, what)
@@ -25,7 +25,7 @@ func Vacant(fs vfs.FS, dir, what string) error {
 	return nil
 }
 
-// Begin makes a folder that nothing opens before finish. It is made under
+// Begin makes a folder that cannot be opened before Finish. It makes the folder under
 // another name, so that a crash leaves no folder that looks like a new one.
 func Begin(fs vfs.FS, dir, what string) error {
 	if err := Vacant(fs, dir, what); err != nil {
@@ -48,7 +48,7 @@ func Begin(fs vfs.FS, dir, what string) error {
 	return storefs.SyncDir(fs, fs.PathDir(dir))
 }
 
-// Finish makes the store that was built the folder's.
+// Finish makes the unfinished store the store of the folder.
 func Finish(fs vfs.FS, dir string) error {
 	if err := storefs.WriteFile(fs, dir, FormatFile, FormatText(FormatVersion)); err != nil {
 		return err
@@ -65,7 +65,7 @@ func Finish(fs vfs.FS, dir string) error {
 	return storefs.SyncDir(fs, dir)
 }
 
-// CheckFinished refuses a folder that is not whole.
+// CheckFinished returns an error if a folder is unfinished.
 func CheckFinished(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, unfinishedFile)
 	if !storefs.Exists(fs, path) {

@@ -9,13 +9,14 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// Every stored value ends in a checksum over its key and what comes before.
+// sumLen is the length of the checksum at the end of every stored value. It covers the
+// key and the value before it.
 const sumLen = 4
 
 // Castagnoli is the polynomial of all checksums.
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendSum ends a value that begins at from.
+// AppendSum appends the checksum of the value that begins at from.
 func AppendSum(b []byte, from int, key []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, checksum(key, b[from:]))
 }
@@ -24,7 +25,7 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Update(0, Castagnoli, key), Castagnoli, value)
 }
 
-// Checked returns a value without its checksum.
+// Checked verifies the checksum of a value and returns the value without it.
 func Checked(key, value []byte) ([]byte, error) {
 	at := len(value) - sumLen
 	if at < 0 || binary.BigEndian.Uint32(value[at:]) != checksum(key, value[:at]) {
@@ -85,7 +86,7 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// AppendHead encodes where a log ends, to be stored under key.
+// AppendHead encodes the head of a log, to be stored under key.
 func AppendHead(b, key []byte, h order.Head) []byte {
 	from := len(b)
 	b = binary.AppendUvarint(b, uint64(h.ID))
@@ -94,7 +95,7 @@ func AppendHead(b, key []byte, h order.Head) []byte {
 	return AppendSum(b, from, key)
 }
 
-// DecodeHead undoes AppendHead.
+// DecodeHead decodes what AppendHead encoded.
 func DecodeHead(key, value []byte) (order.Head, error) {
 	value, err := Checked(key, value)
 	if err != nil {
@@ -116,7 +117,7 @@ func AppendClaim(b, key []byte, h *order.Held) []byte {
 	return AppendSum(b, from, key)
 }
 
-// DecodeClaim undoes AppendClaim; the claim's name is in the key.
+// DecodeClaim decodes what AppendClaim encoded; the claim's name is in the key.
 func DecodeClaim(key, value []byte) (*order.Held, error) {
 	value, err := Checked(key, value)
 	if err != nil {
@@ -131,7 +132,8 @@ func DecodeClaim(key, value []byte) (*order.Held, error) {
 	return h, c.err()
 }
 
-// Milliseconds is 0 for a time that never comes.
+// Milliseconds returns a time in Unix milliseconds, and 0 for the zero time, which
+// means never.
 func Milliseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -154,7 +156,7 @@ func AppendValue(b, key []byte, v journal.Value) []byte {
 	return AppendSum(b, from, key)
 }
 
-// DecodeValue undoes AppendValue.
+// DecodeValue decodes what AppendValue encoded.
 func DecodeValue(key, value []byte) (journal.Value, error) {
 	value, err := Checked(key, value)
 	if err != nil {
@@ -176,7 +178,7 @@ func AppendName(b, key []byte, log journal.LogName) []byte {
 	return AppendSum(b, from, key)
 }
 
-// DecodeName undoes AppendName.
+// DecodeName decodes what AppendName encoded.
 func DecodeName(key, value []byte) (journal.LogName, error) {
 	value, err := Checked(key, value)
 	if err != nil {
@@ -202,7 +204,7 @@ func AppendRemoval(b, key []byte, r Removal) []byte {
 	return AppendSum(b, from, key)
 }
 
-// DecodeRemoval undoes AppendRemoval.
+// DecodeRemoval decodes what AppendRemoval encoded.
 func DecodeRemoval(key, value []byte) (Removal, error) {
 	value, err := Checked(key, value)
 	if err != nil {
@@ -223,7 +225,7 @@ func AppendNumber(b, key []byte, n uint64) []byte {
 	return AppendSum(binary.AppendUvarint(b, n), from, key)
 }
 
-// DecodeNumber undoes AppendNumber.
+// DecodeNumber decodes what AppendNumber encoded.
 func DecodeNumber(key, value []byte) (uint64, error) {
 	value, err := Checked(key, value)
 	if err != nil {

@@ -181,8 +181,8 @@ func TestRecordsComeBack(t *testing.T) {
 	})
 }
 
-// FuzzDecode gives the decoders anything: they answer with an error, and never
-// panic or take more memory than they were given.
+// FuzzDecode passes any input to the decoders: they return an error for invalid input,
+// and never panic or allocate more than the input's size.
 func FuzzDecode(f *testing.F) {
 	record := journal.Record{Data: []byte("x"), Put: []journal.IndexPut{{Key: []byte("k")}}, Release: []string{"r"}}
 	f.Add(appendEffects(nil, &record))

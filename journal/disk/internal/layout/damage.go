@@ -1,5 +1,5 @@
-// Package layout is how a journal is stored in Pebble: the keys, what is stored
-// under them, and the checksums that find damage. It encodes and decodes, and
+// Package layout defines how a journal is stored in Pebble: the keys, their
+// values, and the checksums that detect damage. It encodes and decodes, and
 // never reads or writes a store.
 package layout
 
@@ -14,20 +14,20 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// What is wrong with bytes that cannot be decoded.
+// Errors for bytes that cannot be decoded.
 var (
 	ErrSum  = errors.New("the checksum does not match")
 	ErrForm = errors.New("the form is not known")
 	ErrKey  = errors.New("not a key that this engine writes")
 )
 
-// Damaged is a journal.DamageError that names what could not be read.
+// Damaged returns a journal.DamageError that names what could not be read.
 func Damaged(err error, what string, args ...any) error {
 	return &journal.DamageError{What: fmt.Sprintf(what, args...), Err: err}
 }
 
-// StoreError turns damage that Pebble found into an error of this package that
-// names the file.
+// StoreError turns a corruption error of Pebble into a damage error that names the
+// file. It returns other errors unchanged.
 func StoreError(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) {
 		return err

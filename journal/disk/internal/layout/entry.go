@@ -25,7 +25,7 @@ type Entry struct {
 	Log       journal.LogName // dropped
 }
 
-// Written is a run of records that a batch wrote to a log.
+// Written is a range of consecutive records that a batch wrote to a log.
 type Written struct {
 	ID    order.ID
 	First uint64
@@ -47,7 +47,7 @@ func (l *EntryList) add(encoded []byte) {
 	l.scratch = encoded
 }
 
-// AddBatch adds the entry of a batch without building it.
+// AddBatch adds the entry of a batch without building an Entry.
 func (l *EntryList) AddBatch(batch *journal.Batch, plan *order.Plan) {
 	b := append(l.scratch[:0], EntryBatch)
 	b = binary.AppendUvarint(b, uint64(len(batch.Appends)))
@@ -75,7 +75,7 @@ func (l *EntryList) AddDrop(r *order.Removal) {
 	l.add(b)
 }
 
-// AddEntry adds an entry that was read.
+// AddEntry adds an entry that was decoded.
 func (l *EntryList) AddEntry(e *Entry) {
 	b := append(l.scratch[:0], e.Kind)
 	switch e.Kind {
@@ -106,8 +106,8 @@ func (l *EntryList) Value(key []byte) []byte {
 	return AppendSum(append(b, l.encoded...), 0, key)
 }
 
-// DecodeEntries goes through the entries stored under a key, with their
-// offsets. It ends with an error, if there is one.
+// DecodeEntries yields the entries stored under a key, with their offsets. If it
+// fails, the last entry it yields returns the error.
 func DecodeEntries(key, value []byte) iter.Seq2[uint64, func() (Entry, error)] {
 	return func(yield func(uint64, func() (Entry, error)) bool) {
 		fail := func(err error) { yield(0, func() (Entry, error) { return Entry{}, err }) }
@@ -135,8 +135,8 @@ func DecodeEntries(key, value []byte) iter.Seq2[uint64, func() (Entry, error)] {
 	}
 }
 
-// FirstOffset is the offset of the first entry stored under a key; 0 when that
-// cannot be told.
+// FirstOffset returns the offset of the first entry stored under a key, or 0 if it
+// cannot be read.
 func FirstOffset(key, value []byte) uint64 {
 	n, size := binary.Uvarint(value)
 	last := OffsetOf(key)

@@ -11,21 +11,21 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// GroupContents is what a group of another process touches.
+// GroupContents lists what a group of another process changes.
 type GroupContents struct {
 	Logs     []journal.LogName       // whose heads it sets or deletes, or that it drops
 	Dropped  []journal.PartitionName // whole partitions
 	Removals bool                    // it begins or ends removals
 }
 
-// BatchHeader is the length of what a batch of Pebble's begins with: its sequence
-// number and the count of its operations.
+// BatchHeader is the length of the header of a Pebble batch: its sequence number and
+// the count of its operations.
 const BatchHeader = 12
 
-// CheckGroup looks through a batch of Pebble's that came from elsewhere before it
-// is given to Pebble, which trusts its batches: every operation must be one that
-// an engine writes, of a partition that belongs here, and the entries must be
-// those of count batches from offset first on.
+// CheckGroup validates a Pebble batch from another process before it is passed to
+// Pebble, which trusts its batches: every operation must be one that an engine
+// writes, of a partition for which mine returns true, and the entries must be those
+// of count batches from offset first on.
 func CheckGroup(repr []byte, first, count uint64, mine func(journal.PartitionName) bool) (found GroupContents, err error) {
 	if len(repr) < BatchHeader {
 		return found, fmt.Errorf("%d bytes are too few for a batch", len(repr))
@@ -75,7 +75,7 @@ func cutString(b []byte) (s, rest []byte, err error) {
 	return b[size : size+int(n)], b[size+int(n):], nil
 }
 
-// groupCheck is how far a group was looked through.
+// groupCheck is the state of checking a group.
 type groupCheck struct {
 	found          *GroupContents
 	mine           func(journal.PartitionName) bool
@@ -101,8 +101,8 @@ func (g *groupCheck) operation(kind pebble.InternalKeyKind, key, value []byte) e
 	return fmt.Errorf("its kind is %d", kind)
 }
 
-// set checks a key and what is stored under it. A group without batches is
-// upkeep, which sets nothing but lazy values.
+// set checks a key and its value. A group without batches is upkeep, which sets
+// only lazy values.
 func (g *groupCheck) set(key, value []byte) error {
 	if g.count == 0 && key[0] != KindLazy {
 		return fmt.Errorf("a group without batches sets it")
@@ -128,7 +128,7 @@ func (g *groupCheck) set(key, value []byte) error {
 	return g.value(key, value)
 }
 
-// value checks what is stored under a key that may be set.
+// value checks the value of a key that may be set.
 func (g *groupCheck) value(key, value []byte) error {
 	switch key[0] {
 	case KindName:
@@ -162,7 +162,7 @@ func (g *groupCheck) value(key, value []byte) error {
 	return nil
 }
 
-// record checks a record: it is of a batch of this group.
+// record checks that a record is of a batch of this group.
 func (g *groupCheck) record(key, value []byte) error {
 	if err := length(key, RecordKeyLen, RecordKeyLen); err != nil {
 		return err
@@ -249,8 +249,8 @@ func (g *groupCheck) entry(e *Entry) error {
 	return nil
 }
 
-// deleteRange takes the two ranges that are ever deleted: records of one log, and
-// all values of a partition.
+// deleteRange accepts the two kinds of ranges that an engine deletes: records of one
+// log, and all values of a partition.
 func (g *groupCheck) deleteRange(from, to []byte) error {
 	switch from[0] {
 	case KindRecord:

@@ -11,9 +11,9 @@ import (
 // The first byte of a key says what is stored under it. Numbers are big-endian,
 // so that keys sort as their numbers do.
 const (
-	KindCommit  = 'c' // offset: what the batches of a group wrote, up to this one
+	KindCommit  = 'c' // offset of the last batch of a group: what the group's batches wrote
 	KindRemoval = 'd' // log id: a removal that is not finished
-	KindHead    = 'h' // log name: where it ends
+	KindHead    = 'h' // log name: its head
 	KindIndex   = 'i' // escaped index key, log id: its value
 	KindClaim   = 'k' // claim name: its holder
 	KindMeta    = 'm' // name: epoch, mark of the index
@@ -28,20 +28,20 @@ const (
 var (
 	KeyPlace = []byte{KindMeta, 'a'} // of a copy: where in its log the store is
 	KeyEpoch = []byte{KindMeta, 'e'}
-	KeyIndex = []byte{KindMeta, 'i'} // present when index and claims are complete
-	KeyLast  = []byte{KindMeta, 'o'} // last offset, so that opening need not look for it
+	KeyIndex = []byte{KindMeta, 'i'} // present while index and claims are complete
+	KeyLast  = []byte{KindMeta, 'o'} // last offset, so that opening need not search for it
 	KeyGoing = []byte{KindMeta, 'r'} // present while logs are being removed
 )
 
 const commitKeyLen = 1 + 8
 
-// CommitKey appends the key of the entries of a group, of which offset is the
-// last.
+// CommitKey appends the key of the entries of a group; offset is that of its last
+// batch.
 func CommitKey(b []byte, offset uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, KindCommit), offset)
 }
 
-// OffsetOf is the offset in the key of a commit.
+// OffsetOf returns the offset in the key of a commit.
 func OffsetOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[1:]) }
 
 // RemovalKey appends the key of a log's unfinished removal.
@@ -57,13 +57,14 @@ func NameKey(b []byte, id order.ID) []byte {
 // ClaimKey appends the key of a claim.
 func ClaimKey(b []byte, name string) []byte { return append(append(b, KindClaim), name...) }
 
-// ExpiryKey appends the key that says when a claim is to be swept.
+// ExpiryKey appends the key that records when a claim expires.
 func ExpiryKey(b []byte, ms int64, name string) []byte {
 	b = binary.BigEndian.AppendUint64(append(b, KindExpiry), uint64(ms))
 	return append(b, name...)
 }
 
-// HeadKey needs a valid name, as all keys made of names do.
+// HeadKey appends the key of a log's head. The name must be valid, as for all keys
+// made of names.
 func HeadKey(b []byte, log journal.LogName) []byte {
 	b, _ = log.AppendBinary(append(b, KindHead))
 	return b
@@ -82,7 +83,7 @@ func ValueKey(b []byte, kind byte, key journal.ValueKey) []byte {
 
 const RecordKeyLen = 1 + 8 + 8
 
-// PutRecordKey writes the key of a record to b, which has its length.
+// PutRecordKey writes the key of a record to b, which must have length RecordKeyLen.
 func PutRecordKey(b []byte, id order.ID, seq uint64) {
 	b[0] = KindRecord
 	binary.BigEndian.PutUint64(b[1:], uint64(id))
@@ -96,7 +97,7 @@ func RecordKey(b []byte, id order.ID, seq uint64) []byte {
 	return b
 }
 
-// SeqOf is the sequence in the key of a record.
+// SeqOf returns the sequence in the key of a record.
 func SeqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[9:]) }
 
 // IndexKey appends the key of an index entry, escaped so that the log's id can
@@ -120,7 +121,7 @@ func Escape(b []byte, key []byte) []byte {
 	}
 }
 
-// SplitIndexKey undoes IndexKey.
+// SplitIndexKey returns the index key and the log's id that IndexKey encoded.
 func SplitIndexKey(b []byte) (key []byte, id order.ID, err error) {
 	if len(b) < 1+2+8 || b[0] != KindIndex {
 		return nil, 0, ErrKey
@@ -144,8 +145,8 @@ func SplitIndexKey(b []byte) (key []byte, id order.ID, err error) {
 	return append(key, body...), order.ID(binary.BigEndian.Uint64(end[2:])), nil
 }
 
-// After returns the first key that does not have the prefix; nil means that
-// there is none.
+// After returns the first key after all keys with the prefix, or nil if there is
+// none.
 func After(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
 	for i := len(end) - 1; i >= 0; i-- {

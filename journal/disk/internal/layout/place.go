@@ -2,10 +2,10 @@ package layout
 
 import "encoding/binary"
 
-// Place is where in the log that it is a copy of a store is.
+// Place is the position of a copy in the log that it is a copy of.
 type Place struct {
 	Epoch uint64
-	Log   [16]byte // names the log; another one under the same name has another
+	Log   [16]byte // identifies the log; another log with the same name has another ID
 	Seq   uint64   // of the last message that was applied
 	Term  uint64   // in which the next is expected
 	Chain [16]byte // of that message
@@ -24,7 +24,7 @@ func AppendPlace(b []byte, p Place) []byte {
 	return AppendSum(b, from, KeyPlace)
 }
 
-// DecodePlace undoes AppendPlace.
+// DecodePlace decodes what AppendPlace encoded.
 func DecodePlace(value []byte) (p Place, err error) {
 	value, err = Checked(KeyPlace, value)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/parley-hub/parley/journal/internal/order"
 )
 
-// A stored record is: a byte for its form and flags; what it does to the index
-// and the claims, after its length, if it does anything; its data; the offset
-// of its batch; a checksum over all that and over the record's place. The
-// engine learns offset and place last, so they are summed last.
+// A stored record is: a byte for its form and flags; its effects on the index and
+// the claims, preceded by their length, if it has any; its data; the offset of its
+// batch; a checksum over all that and over the record's place (log and sequence).
+// Offset and place are known last, so they are summed last.
 const (
 	recordForm    = 1 << 4
 	recordEffects = 1
@@ -27,8 +27,8 @@ type Draft struct {
 	sum  uint32
 }
 
-// NewDraft encodes what does not depend on the record's place. What it encodes is
-// appended to room, which it returns: the draft is valid until that is used again.
+// NewDraft encodes the parts of a record that do not depend on its place. It appends
+// them to room and returns the result; the draft is valid until that memory is reused.
 func NewDraft(r *journal.Record, room []byte) (Draft, []byte) {
 	d := Draft{data: r.Data}
 	if len(r.Put)+len(r.Remove)+len(r.Take)+len(r.Release) == 0 {
@@ -47,8 +47,8 @@ var plainHead = []byte{recordForm}
 
 func (d *Draft) Size() int { return len(d.head) + len(d.data) + recordTail }
 
-// Put writes the record's value behind its key; b has exactly its size. The place
-// is summed where key and value have it, because a copy would be an allocation.
+// Put writes the record's value to b, which must have exactly its size. The place is
+// summed directly from key and value, because a copy would be an allocation.
 func (d *Draft) Put(b, key []byte, offset uint64) {
 	n := copy(b, d.head)
 	n += copy(b[n:], d.data)
@@ -65,14 +65,15 @@ func placeSum(sum uint32, id order.ID, seq, offset uint64) uint32 {
 	return crc32.Update(sum, Castagnoli, place[:])
 }
 
-// Stored is a record as read; its slices are those of the value.
+// Stored is a record as read; its slices point into the value.
 type Stored struct {
 	Offset  uint64
 	Data    []byte
 	Effects []byte
 }
 
-// DecodeRecord decodes the record with this place, and refuses another's.
+// DecodeRecord decodes the record at the given place. It returns an error if the
+// value is of another place.
 func DecodeRecord(value []byte, id order.ID, seq uint64) (Stored, error) {
 	at := len(value) - recordTail
 	if at < 1 {
@@ -99,7 +100,7 @@ func DecodeRecord(value []byte, id order.ID, seq uint64) (Stored, error) {
 	return s, nil
 }
 
-// effectsSize is how many bytes appendEffects writes.
+// effectsSize returns how many bytes appendEffects writes.
 func effectsSize(r *journal.Record) int {
 	n := sizeOf(len(r.Put)) + sizeOf(len(r.Remove)) + sizeOf(len(r.Take)) + sizeOf(len(r.Release))
 	for i := range r.Put {
@@ -117,7 +118,7 @@ func effectsSize(r *journal.Record) int {
 	return n
 }
 
-// sizeOf is how many bytes a number takes as a varint.
+// sizeOf returns how many bytes a number takes as a varint.
 func sizeOf[N int | int64](n N) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }
 
 func appendEffects(b []byte, r *journal.Record) []byte {
@@ -140,7 +141,7 @@ func appendEffects(b []byte, r *journal.Record) []byte {
 	return b
 }
 
-// DecodeEffects returns a record with everything but its data.
+// DecodeEffects returns a record with all its effects, without its data.
 func DecodeEffects(b []byte) (journal.Record, error) {
 	var r journal.Record
 	if b == nil {
@@ -162,7 +163,7 @@ func DecodeEffects(b []byte) (journal.Record, error) {
 	return r, c.err()
 }
 
-// count reads a number of elements, none of which is without bytes.
+// count reads a number of elements, each of which takes at least one byte.
 func count(c *cutter) uint64 {
 	n := c.uvarint()
 	if n > uint64(len(c.b)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// NeedsCreating tells a folder that is to be made from one that has lost
-// something. FORMAT is written before the store gets its name.
+// NeedsCreating reports whether a folder has to be created. It returns an error if
+// the folder has lost files: FORMAT is written before the store gets its name.
 func NeedsCreating(fs vfs.FS, dir string) (bool, error) {
 	if err := datadir.CheckFinished(fs, dir); err != nil {
 		return false, err
@@ -29,10 +29,10 @@ func NeedsCreating(fs vfs.FS, dir string) (bool, error) {
 	return !store, nil
 }
 
-// Create makes an empty store under another name, so that a crash in the middle
-// leaves nothing that looks like one. Pebble is opened twice: the log of a new
-// store's first open has no sync chunks, without which damage in the middle of
-// it looks like its end.
+// Create makes an empty store. It makes it under another name, so that a crash in
+// between leaves nothing that looks like a store. Pebble is opened twice: the log of
+// a new store's first open has no sync chunks, without which damage in the middle of
+// the log looks like its end.
 func Create(dir string, opts Options) error {
 	fs := opts.FS
 	unfinished := fs.PathJoin(dir, datadir.StoreDir+".new")

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// CUTTING says what is being cut off a log. It is written before the log is, and
-// removed when the new epoch is durable. Without it the open after a crash in
+// CUTTING records what is being cut off a log. It is written before the log is cut,
+// and removed when the new epoch is durable. Without it, the open after a crash in
 // between would find nothing wrong.
 const cuttingFile = "CUTTING"
 
@@ -44,7 +44,8 @@ func recallCut(fs vfs.FS, dir string, found Recovery) (Recovery, error) {
 	return found, nil
 }
 
-// SettleCut forgets the cut: positions in what is lost are invalid for good.
+// SettleCut removes CUTTING. It is called when positions in the lost part are
+// invalid for good.
 func SettleCut(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, cuttingFile)
 	if !storefs.Exists(fs, path) {

@@ -15,15 +15,15 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
 
-// Recovery tells what opening found.
+// Recovery is what opening found.
 type Recovery struct {
 	Clean     bool  // the store was closed cleanly
 	Cuts      []Cut // what was cut off because it was torn or damaged
 	Lost      bool  // durable data is gone, and the epoch is new
-	Reindexed bool  // the index was made anew
+	Reindexed bool  // the index was rebuilt
 }
 
-// Cut is an end of a file that was not used.
+// Cut is the end of a file that recovery did not use.
 type Cut struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
@@ -34,8 +34,8 @@ func (c Cut) String() string {
 	return fmt.Sprintf("%s is cut at offset %d, %d bytes are not used", c.File, c.Offset, c.Bytes)
 }
 
-// Examine looks at a store before it is opened for writing. It returns the
-// last mark.
+// Examine checks a store before it is opened for writing. It returns what it found
+// and the last mark.
 func Examine(dir string, opts Options) (Recovery, datadir.Mark, error) {
 	fs := opts.FS
 	var found Recovery
@@ -71,8 +71,8 @@ func Examine(dir string, opts Options) (Recovery, datadir.Mark, error) {
 	return found, last, storefs.SyncDir(fs, dir)
 }
 
-// compare checks that a store which was not closed cleanly has everything that
-// MARK says is durable.
+// compare checks that a store that was not closed cleanly has everything that
+// is durable according to MARK.
 func compare(dir string, opts Options, last datadir.Mark) (Recovery, error) {
 	fs := opts.FS
 	var found Recovery
@@ -101,8 +101,8 @@ type Surveyed struct {
 }
 
 // Survey reads a store without writing: its tables through Pebble, its logs
-// directly. It checks that the logs continue where the tables end: Pebble takes a
-// damaged MANIFEST for a shorter one, and would then delete the tables that are
+// directly. It checks that the logs continue where the tables end: Pebble treats a
+// damaged MANIFEST as a shorter one, and would then delete the tables that are
 // not in it.
 func Survey(dir string, opts Options) (s Surveyed, err error) {
 	fs := opts.FS
@@ -126,8 +126,8 @@ func Survey(dir string, opts Options) (s Surveyed, err error) {
 	return s, nil
 }
 
-// cutOff reports the unused end of the last log, and removes it where Pebble
-// would refuse to open because of it, or take it for a clean end.
+// cutOff adds the unused end of the last log to found. It removes that end if Pebble
+// would refuse to open because of it, or treat it as a clean end.
 func cutOff(fs vfs.FS, dir string, found Recovery, w WAL) (Recovery, error) {
 	cut, data, err := w.Unused(fs)
 	if err != nil || cut == nil {
@@ -147,8 +147,9 @@ func cutOff(fs vfs.FS, dir string, found Recovery, w WAL) (Recovery, error) {
 	return found, storefs.WriteFile(fs, fs.PathJoin(dir, datadir.StoreDir), fs.PathBase(w.Path), data[:w.Stop])
 }
 
-// Unused is the end of a log that recovery does not use, and all of the log; nil
-// when it ends as it should, or in preallocated room or what an older log left.
+// Unused returns the end of a log that recovery does not use, and the contents of the
+// log. It returns nil if the log ends properly, in preallocated space, or in the
+// remains of an older log.
 func (w WAL) Unused(fs vfs.FS) (*Cut, []byte, error) {
 	if w.Err == nil && w.Beyond == 0 {
 		return nil, nil, nil
@@ -169,8 +170,8 @@ func cutName(fs vfs.FS, w WAL) string {
 	return fmt.Sprintf("CUT-%s-%d", strings.TrimSuffix(fs.PathBase(w.Path), ".log"), w.Stop)
 }
 
-// tornEnd is where bytes end that stand in the block where a log stops and were
-// meant for it: those that are not zero, unless they are an older log's.
+// tornEnd returns the end of the bytes after stop that were written to this log, in the
+// block where the log stops: bytes that are not zero, unless they are of an older log.
 func tornEnd(data []byte, stop int64) int64 {
 	if stop >= int64(len(data)) {
 		return stop
@@ -189,7 +190,7 @@ func tornEnd(data []byte, stop int64) int64 {
 	return stop + int64(length)
 }
 
-// peek opens a store without writing, reads what opening will need of it, and
+// peek opens a store without writing, reads the keys that opening needs, and
 // returns its epoch and last offset.
 func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error) {
 	opts.FS = fs
@@ -209,9 +210,9 @@ func peek(fs vfs.FS, dir string, opts Options) (epoch, offset uint64, err error)
 	return epoch, offset, errors.Join(err, db.Close())
 }
 
-// NameFile says which file an error of the whole store is about: the first log that
-// does not end as it should. When all do, the last log lacks its end, or the
-// MANIFEST has lost what came after it; nothing tells them apart.
+// NameFile adds the damaged file to an error of the whole store: the first log that
+// does not end properly. If all do, either the last log lacks its end or the MANIFEST
+// does; these cannot be told apart, so the error names both.
 func NameFile(err error, fs vfs.FS, dir string, ends []WAL) error {
 	for i, w := range ends {
 		if w.Proven || (w.Err != nil && i < len(ends)-1) {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Logger logs Pebble's messages. After a fatal message Pebble's goroutine is
-// ended, and Pebble must not be called again.
+// Logger logs Pebble's messages. A fatal message ends the calling goroutine of
+// Pebble, and Pebble must not be called again.
 type Logger struct {
 	*slog.Logger
 	Fatal func(error)
 }
 
 // chatter is the log level of Pebble's messages about its files. It is below debug,
-// because an operator who debugs connections and refusals does not want these.
+// because an operator who debugs connections and refusals does not need them.
 const chatter = slog.LevelDebug - 4
 
 func (l Logger) Infof(format string, args ...any) {

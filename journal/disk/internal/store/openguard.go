@@ -10,10 +10,10 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// Guarded runs work that uses Pebble before an engine, or instead of one, handles
-// its errors. The work has a goroutine of its own and an OpenGuard. After an
-// error of the disk the goroutine stays where it is, the error is returned at
-// once, and the data dir is not opened in this process again.
+// Guarded runs work that uses Pebble while no engine handles Pebble's errors. The
+// work runs in its own goroutine with an OpenGuard. After a disk error the goroutine
+// stays blocked, Guarded returns the error at once, and this process does not open
+// the data dir again.
 func Guarded[T any](dir string, opts Options, work func(Options) (T, error)) (T, error) {
 	var none T
 	if err := enoughRoom(dir, opts); err != nil {
@@ -54,21 +54,20 @@ func Guarded[T any](dir string, opts Options, work func(Options) (T, error)) (T,
 	return none, &LeftBehindError{guard.Err()}
 }
 
-// LeftBehindError is an error after which Pebble was left in the middle of
-// something.
+// LeftBehindError is an error after which a call of Pebble was left blocked.
 type LeftBehindError struct{ cause error }
 
 func (e *LeftBehindError) Error() string { return e.cause.Error() }
 
 func (e *LeftBehindError) Unwrap() []error { return []error{journal.ErrFailed, e.cause} }
 
-// enoughRoom refuses a folder whose disk is all but full: Pebble writes when it
-// opens a store, and more when it closes it.
+// enoughRoom returns an error if the disk of a folder is nearly full: Pebble writes
+// when it opens a store, and more when it closes it.
 func enoughRoom(dir string, opts Options) error {
 	if opts.MinFree < 0 {
 		return nil
 	}
-	at := dir // or the nearest folder above it that there is
+	at := dir // or its nearest parent that exists
 	for up := opts.FS.PathDir(at); !storefs.Exists(opts.FS, at) && up != at; up = opts.FS.PathDir(at) {
 		at = up
 	}

@@ -1,6 +1,6 @@
-// Package store opens Pebble, and looks at a store before and without that: what
-// Pebble's own recovery would lose or take for something else is found here. It
-// knows no engine.
+// Package store opens Pebble, and checks a store before or without opening it: it
+// finds damage that Pebble's own recovery would lose or misinterpret. It does not
+// depend on an engine.
 package store
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/storefs"
 )
 
-// Options say how a store is opened. They have no defaults of their own.
+// Options configure how a store is opened. They have no defaults.
 type Options struct {
 	FS           vfs.FS
 	Logger       *slog.Logger
-	MinFree      int64         // below a quarter of this much room on the disk a store is not opened; negative: always
-	SyncLimit    time.Duration // work that does not get on for longer has failed
+	MinFree      int64         // with less free disk space than a quarter of this, a store is not opened; negative: always opened
+	SyncLimit    time.Duration // work without progress for longer has failed
 	CacheBytes   int64         // of blocks of tables
 	MemTableSize uint64
 	AcceptLoss   bool                  // a store that ends before its MARK is opened, in a new epoch
@@ -31,9 +31,9 @@ type Options struct {
 	Guard *storefs.OpenGuard // of work without an engine; nil: an engine handles errors
 }
 
-// cacheSize is the size of Pebble's cache. Pebble counts its tables in memory
-// against it, so there is room for two of them beside CacheBytes; without it no
-// block of a filter or an index would stay in memory.
+// cacheSize returns the size of Pebble's cache. Pebble counts its in-memory tables
+// against it, so two of them are added to CacheBytes; otherwise no block of a filter
+// or an index would stay in memory.
 func (o *Options) cacheSize() int64 {
 	if o.CacheBytes < 0 {
 		return 4 << 10
@@ -45,30 +45,30 @@ func (o *Options) cacheSize() int64 {
 // together with FormatVersion.
 const Format = pebble.FormatValueSeparation
 
-// flushedSize is the size of the tables that a flush writes; compactions write tables
-// of at least twice the size. Every flush has keys of all kinds, from commits to values.
-// As one table it would overlap the whole store, and each compaction would write the
-// whole store again. A small table overlaps only what is near its keys: of a log that
-// grows, its end.
+// flushedSize returns the size of the tables that a flush writes; compactions write
+// tables of at least twice the size. Every flush has keys of all kinds, from commits to
+// values. As one table it would overlap the whole store, and each compaction would write
+// the whole store again. A small table overlaps only keys near its own, for example the
+// end of a growing log.
 func (o *Options) flushedSize() int64 { return min(int64(o.MemTableSize)/4, 1<<20) }
 
-// unmerged is how much the first level holds, as a rule, before it is compacted.
+// unmerged is how many bytes the first level usually holds before it is compacted.
 const unmerged = 32 << 20
 
-// Quietly returns the store's options for short work on it. Tables that the work does
-// not ask for are not read: whether their damage is found would depend on time.
+// Quietly returns Pebble's options for short work on a store. Pebble then reads no
+// tables for its statistics: whether it finds their damage would depend on timing.
 func (o *Options) Quietly() *pebble.Options {
 	p := o.Pebble(Logger{o.Logger, func(err error) { o.Guard.Fail(err) }}, nil)
 	p.DisableTableStats = true
 	return p
 }
 
-// GuardedFS is the file system that Pebble uses.
+// GuardedFS returns the file system that Pebble uses.
 func (o *Options) GuardedFS() vfs.FS {
 	return o.Guard.FS(o.FS)
 }
 
-// Pebble returns the store's options. Nothing in them depends on the data.
+// Pebble returns Pebble's options for a store. They do not depend on the data.
 func (o *Options) Pebble(logger pebble.Logger, events *pebble.EventListener) *pebble.Options {
 	if events == nil {
 		// Without this, Pebble's own reaction to damage is a fatal message.

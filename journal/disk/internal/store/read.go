@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
 )
 
-// Has reports whether there is a key.
+// Has reports whether a key exists.
 func Has(r pebble.Reader, key []byte) (bool, error) {
 	_, closer, err := r.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -21,8 +21,8 @@ func Has(r pebble.Reader, key []byte) (bool, error) {
 	return true, closer.Close()
 }
 
-// ReadPlace reads epoch and last offset. It looks at single keys only, so that
-// damage elsewhere does not matter to it.
+// ReadPlace reads epoch and last offset. It reads single keys only, so that damage
+// elsewhere does not affect it.
 func ReadPlace(r pebble.Reader) (epoch, offset uint64, err error) {
 	if epoch, err = readNumber(r, layout.KeyEpoch); err == nil && epoch == 0 {
 		err = layout.Damaged(errors.New("it is missing"), "the epoch")
@@ -34,8 +34,8 @@ func ReadPlace(r pebble.Reader) (epoch, offset uint64, err error) {
 	return epoch, offset, err
 }
 
-// ReadCopyPlace reads where a copy is in its log; the zero place when it is
-// nowhere.
+// ReadCopyPlace reads the place of a copy in its log. It returns the zero place if
+// none is stored.
 func ReadCopyPlace(r pebble.Reader) (layout.Place, error) {
 	value, closer, err := r.Get(layout.KeyPlace)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -51,7 +51,7 @@ func ReadCopyPlace(r pebble.Reader) (layout.Place, error) {
 	return at, errors.Join(err, closer.Close())
 }
 
-// readNumber returns 0 when there is none.
+// readNumber reads a number, or returns 0 if the key does not exist.
 func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 	value, closer, err := r.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -86,7 +86,7 @@ func ScanRange(r pebble.Reader, lower, upper []byte, each func(key, value []byte
 	return layout.StoreError(it.Error())
 }
 
-// Removals finds the logs whose removal an earlier process began.
+// Removals returns the logs with an unfinished removal.
 func Removals(r pebble.Reader) (all []layout.Removal, err error) {
 	if going, err := Has(r, layout.KeyGoing); err != nil || !going {
 		return nil, err

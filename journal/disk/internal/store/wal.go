@@ -15,17 +15,17 @@ import (
 	"github.com/parley-hub/parley/journal/disk/internal/walchunk"
 )
 
-// WAL is how one log of the store reads: where recovery stops, what lies
-// beyond, and which commits it holds.
+// WAL describes one write-ahead log of the store: where recovery stops, what comes
+// after that, and which commits the log holds.
 type WAL struct {
 	Path   string
 	number uint32
 	walchunk.End
 	first, last uint64 // offsets of commits; 0: none
-	epoch       uint64 // that was begun in it; 0: none
+	epoch       uint64 // epoch that was begun in this log; 0: none
 }
 
-// ScanWALs reads every log of a store as Pebble's recovery will, in order.
+// ScanWALs reads every write-ahead log of a store in order, as Pebble's recovery will.
 func ScanWALs(fs vfs.FS, store string) ([]WAL, error) {
 	names, err := fs.List(store)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *cutFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ScanManifest looks for damage that Pebble would take for the end of the
-// MANIFEST in use.
+// ScanManifest returns an error if the MANIFEST in use has damage that Pebble would
+// treat as its end.
 func ScanManifest(fs vfs.FS, store string) error {
 	names, err := fs.List(store)
 	if err != nil {

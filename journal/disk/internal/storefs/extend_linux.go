@@ -6,11 +6,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// extend writes zeros behind the end of a file, a page at a time. Room that was
-// only set aside would be cheaper to get and dearer to use: the first write to
-// it is one more change that a sync has to write down. And what is written in
-// one large piece is kept in one large piece of memory, all of which a sync of
-// a few bytes then has to go through.
+// extend writes zeros after the end of a file, a page at a time. Preallocated space
+// would be cheaper to get but slower to use: the first write to it is one more
+// metadata change for a sync to write. The zeros are not written in one large piece,
+// because the kernel would keep them in one large piece of memory, all of which a
+// sync of a few bytes would then have to go through.
 func extend(f vfs.File, from int64, zeros []byte) error {
 	const page = 4 << 10
 	for at := 0; at < len(zeros); at += page {

@@ -8,5 +8,5 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// extend is not available: logs grow as they are written.
+// extend is not supported on this system: logs grow as they are written.
 func extend(vfs.File, int64, []byte) error { return errors.ErrUnsupported }

@@ -35,8 +35,8 @@ func SyncDir(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// WriteFile writes a file so that after a crash it is there whole or not at
-// all.
+// WriteFile writes a file atomically: after a crash the file is complete or does not
+// exist.
 func WriteFile(fs vfs.FS, dir, name string, data []byte) error {
 	temp := fs.PathJoin(dir, name+".new")
 	f, err := fs.Create(temp, "journal-guard")
@@ -53,13 +53,13 @@ func WriteFile(fs vfs.FS, dir, name string, data []byte) error {
 	return SyncDir(fs, dir)
 }
 
-// Exists reports whether there is such a file or folder.
+// Exists reports whether a file or folder exists.
 func Exists(fs vfs.FS, path string) bool {
 	_, err := fs.Stat(path)
 	return err == nil
 }
 
-// MakeDir makes a folder and its parents so that they survive a crash.
+// MakeDir makes a folder and its parents durably.
 func MakeDir(fs vfs.FS, dir string) error {
 	if Exists(fs, dir) {
 		return nil

@@ -1,7 +1,7 @@
-// Package storefs is what stands between Pebble and the file system of a store:
-// it keeps errors from Pebble where Pebble would end the process, makes names
-// durable in order, and tells whether the files are still the ones that were
-// opened. It knows nothing of what is stored.
+// Package storefs wraps the file system of a store for Pebble: it withholds errors
+// from Pebble where Pebble would end the process, makes names durable in order, and
+// checks that the files are still the ones that were opened. It does not depend on
+// what is stored.
 package storefs
 
 import (
@@ -13,9 +13,9 @@ import (
 )
 
 // Ordered makes the name of a MANIFEST durable before the marker that points
-// to it can be. Pebble syncs the folder only after both, which is enough where
-// a folder's changes become durable in order, and not elsewhere. It also writes
-// tables in larger pieces.
+// to it. Pebble syncs the folder only after both, which suffices only on file systems
+// that make a folder's changes durable in order. Ordered also writes tables in
+// larger pieces.
 type Ordered struct{ vfs.FS }
 
 // Create implements vfs.FS.
@@ -32,16 +32,16 @@ func (o Ordered) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) 
 	return f, err
 }
 
-// Guard keeps errors of the write-ahead log from places where Pebble would end the
-// process without reporting them: in the middle of handing over a batch it panics,
-// with a mutex in a state that makes the panic fatal. There an error is reported,
-// which fails the engine, and never returned. While the store is being opened, the
-// file system of an OpenGuard stands under it and keeps all errors.
+// Guard withholds errors of the write-ahead log where Pebble would end the process
+// without reporting them: while Pebble takes over a batch it panics on an error, with
+// a mutex in a state that makes the panic fatal. There Guard reports the error, which
+// fails the engine, and does not return. While the store is being opened, the file
+// system of an OpenGuard is under it and withholds all errors.
 type Guard struct {
 	Ordered
-	store  string // files elsewhere are none of its business
+	store  string // files elsewhere are not guarded
 	report func(error)
-	step   func() // something was begun that takes a while
+	step   func() // called when a slow operation begins
 	turned func(path string, log vfs.File)
 
 	mu      sync.Mutex
@@ -49,16 +49,16 @@ type Guard struct {
 	handing bool // Pebble is taking over a batch, or closing
 }
 
-// NewGuard guards the logs of the store in a folder. Errors are reported; step is
-// called when something is begun that takes a while, and turned with each log
-// that Pebble begins.
+// NewGuard returns a guard of the logs of the store in a folder. It calls report with
+// errors, step when a slow operation begins, and turned with each log that Pebble
+// begins.
 func NewGuard(fs vfs.FS, store string, report func(error), step func(), turned func(string, vfs.File)) *Guard {
 	g := &Guard{Ordered: Ordered{fs}, store: store, report: report, step: step, turned: turned}
 	g.cond = sync.NewCond(&g.mu)
 	return g
 }
 
-// Hand runs a call during which Pebble must not see an error of its log.
+// Hand runs a call during which Pebble must not receive an error of its log.
 func (g *Guard) Hand(call func() error) error {
 	g.set(true)
 	defer g.set(false)
@@ -72,15 +72,15 @@ func (g *Guard) set(handing bool) {
 	g.cond.Broadcast()
 }
 
-// Handing reports whether such a call is running.
+// Handing reports whether a call of Hand is running.
 func (g *Guard) Handing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.handing
 }
 
-// trip reports an error and returns it as soon as that is safe, which may be
-// never.
+// trip reports an error, and returns it as soon as no call of Hand is running, which
+// may be never.
 func (g *Guard) trip(err error, what, name string) error {
 	if err == nil {
 		return nil
@@ -134,19 +134,18 @@ func (g *Guard) OpenDir(name string) (vfs.File, error) {
 	return &guardDir{File: f, fs: g, name: name}, nil
 }
 
-// guardFile is a write-ahead log. It is made longer in steps, ahead of what is
-// written: a sync that also has to write down a new length takes half as long
-// again. What lies behind the last record reads as zeros, as in any log that is
-// used again.
+// guardFile is a write-ahead log. It is extended in steps, ahead of the writes: a sync
+// that also has to write a new length takes half as long again. The space after the
+// last record reads as zeros, as in any log that is reused.
 type guardFile struct {
 	vfs.File
 	fs     *Guard
 	name   string
 	at     int64 // where the next write goes
-	length int64 // of the file; -1: it grows as it is written
+	length int64 // of the file; -1: it is not extended in advance
 }
 
-// zeros is the step.
+// zeros is one step by which a log is extended.
 var zeros [256 << 10]byte
 
 func newGuardFile(f vfs.File, fs *Guard, name string) *guardFile {
@@ -164,11 +163,11 @@ func (f *guardFile) Write(b []byte) (int, error) {
 	return n, f.fs.trip(err, "writing", f.name)
 }
 
-// reach makes the file at least as long as is needed now.
+// reach extends the file to at least end.
 func (f *guardFile) reach(end int64) {
 	for f.length >= 0 && f.length < end {
 		if extend(f.File, f.length, zeros[:]) != nil {
-			f.length = -1 // then without; if the disk is ill, the write tells
+			f.length = -1 // go on without; if the disk fails, the write returns the error
 			return
 		}
 		f.length += int64(len(zeros))
@@ -179,7 +178,7 @@ func (f *guardFile) Sync() error     { return f.fs.trip(f.File.Sync(), "syncing"
 func (f *guardFile) SyncData() error { return f.fs.trip(f.File.SyncData(), "syncing", f.name) }
 func (f *guardFile) Close() error    { return f.fs.trip(f.File.Close(), "closing", f.name) }
 
-// guardDir is a folder. When it cannot be synced, Pebble panics wherever it is.
+// guardDir is a folder. If a sync of it failed, Pebble would panic, whatever it is doing.
 type guardDir struct {
 	vfs.File
 	fs   *Guard
@@ -192,5 +191,5 @@ func (f *guardDir) Sync() error {
 		return nil
 	}
 	f.fs.report(fmt.Errorf("syncing folder %s: %w", f.name, err))
-	select {} // the process is to end
+	select {} // never return: the process must end
 }

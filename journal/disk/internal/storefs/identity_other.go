@@ -4,5 +4,5 @@ package storefs
 
 import "os"
 
-// identityOf is empty: only a missing file is noticed.
+// identityOf returns the empty identity: only a missing file is noticed.
 func identityOf(os.FileInfo) identity { return identity{} }

@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// identity tells a file from another that has its name now. It is empty where a
-// file system has no such thing; then only a missing file is noticed.
+// identity distinguishes a file from another file with the same name. It is empty if
+// the file system has no identities; then only a missing file is noticed.
 type identity struct{ device, inode uint64 }
 
 // File is a file or folder as it was opened.
@@ -19,8 +19,8 @@ type File struct {
 	id   identity
 }
 
-// Opened are the files of a store that must stay where they are: writing
-// goes on into files that were removed, and nothing of it would be found again.
+// Opened are the files of a store that must not be moved or removed: writes to a
+// removed file succeed, and would be lost.
 type Opened struct {
 	fs    vfs.FS
 	fixed []File // set when the store is opened
@@ -29,7 +29,7 @@ type Opened struct {
 	log File // the write-ahead log that is written now
 }
 
-// Begin remembers the files that stay for as long as the store is open.
+// Begin records the files that must stay as long as the store is open.
 func (o *Opened) Begin(fs vfs.FS, paths ...string) error {
 	o.fs, o.fixed = fs, nil
 	for _, path := range paths {
@@ -42,7 +42,7 @@ func (o *Opened) Begin(fs vfs.FS, paths ...string) error {
 	return nil
 }
 
-// TurnTo remembers the log that is written from now on.
+// TurnTo records the log that is written from now on.
 func (o *Opened) TurnTo(path string, f vfs.File) {
 	now := File{path: path}
 	if info, err := f.Stat(); err == nil {
@@ -53,14 +53,14 @@ func (o *Opened) TurnTo(path string, f vfs.File) {
 	o.log = now
 }
 
-// Current is the log that is written now.
+// Current returns the log that is written now.
 func (o *Opened) Current() File {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.log
 }
 
-// Check returns an error when a file is not the one that was opened.
+// Check returns an error if a file is not the one that was opened.
 func (o *Opened) Check() error {
 	for _, f := range o.fixed {
 		if err := o.checkFile(f); err != nil {
@@ -76,7 +76,7 @@ func (o *Opened) Check() error {
 		if err == nil || o.Current() == log {
 			return err
 		}
-		// Pebble began another log meanwhile and put the old one away.
+		// Pebble began another log meanwhile and removed the old one.
 	}
 }
 
@@ -86,7 +86,7 @@ func (o *Opened) checkFile(f File) error {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%s was removed while it was in use; stop the process and restore the data folder from a backup", f.path)
 	case err != nil:
-		return nil // a disk that is ill tells so when it is written to
+		return nil // if the disk fails, the next write returns the error
 	case identityOf(info) != f.id:
 		return fmt.Errorf("%s was replaced while it was in use; stop the process and look which data folder is the right one", f.path)
 	}

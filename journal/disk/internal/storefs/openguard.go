@@ -11,13 +11,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// OpenGuard is told the first error of work that uses Pebble before an engine, or
-// instead of one, handles its errors. Pebble answers an error of its disk there
-// by ending the process or the goroutine that called it, or by trying for ever.
-// The guard's file system therefore keeps the error from Pebble: the operation
-// never returns, and whoever waits for the work is told.
+// OpenGuard receives the first error of work that uses Pebble while no engine handles
+// Pebble's errors. Pebble would react to a disk error by ending the process or the
+// calling goroutine, or by retrying forever. The guard's file system therefore
+// withholds the error from Pebble: the operation never returns, and Failed reports the
+// failure.
 type OpenGuard struct {
-	patience time.Duration // for one operation of the disk
+	patience time.Duration // for one disk operation
 	failed   chan struct{} // closed after err was set
 	released atomic.Bool   // the work is done; from here an engine handles errors
 
@@ -25,23 +25,24 @@ type OpenGuard struct {
 	err error
 }
 
-// NewOpenGuard returns the guard of one piece of work. An operation of the disk
-// that takes longer than patience is an error.
+// NewOpenGuard returns the guard of one piece of work. A disk operation that takes
+// longer than patience is an error.
 func NewOpenGuard(patience time.Duration) *OpenGuard {
 	return &OpenGuard{patience: patience, failed: make(chan struct{})}
 }
 
-// Failed is closed when the work has failed; Err then tells why.
+// Failed returns a channel that is closed when the work has failed; Err then returns
+// the cause.
 func (g *OpenGuard) Failed() <-chan struct{} { return g.failed }
 
-// Err is the first error.
+// Err returns the first error.
 func (g *OpenGuard) Err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
 }
 
-// FS is the file system to be given to Pebble. A nil guard gives fs itself.
+// FS returns the file system for Pebble. A nil guard returns fs itself.
 func (g *OpenGuard) FS(fs vfs.FS) vfs.FS {
 	if g == nil {
 		return fs
@@ -49,8 +50,8 @@ func (g *OpenGuard) FS(fs vfs.FS) vfs.FS {
 	return guardedFS{fs, g}
 }
 
-// Fail ends the work with an error; the first counts. It reports whether there
-// still was work to end.
+// Fail ends the work with an error; the first error counts. It reports whether the
+// work was still running.
 func (g *OpenGuard) Fail(err error) bool {
 	if g == nil {
 		return false
@@ -67,8 +68,8 @@ func (g *OpenGuard) Fail(err error) bool {
 	return true
 }
 
-// Release ends the work, unless it has failed: from then on the guard passes
-// everything through.
+// Release ends the work, unless it has failed, and reports whether it did: from then
+// on the guard passes everything through.
 func (g *OpenGuard) Release() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,7 +85,7 @@ func (g *OpenGuard) stopped() bool {
 	return g.err != nil
 }
 
-// run does one operation of the disk. After a failure it never returns.
+// run does one disk operation. After a failure it never returns.
 func (g *OpenGuard) run(what, name string, op func() error) error {
 	if g.released.Load() {
 		return op()
@@ -104,8 +105,8 @@ func (g *OpenGuard) run(what, name string, op func() error) error {
 	return err
 }
 
-// guardedFS is the file system of such work. Reads, and removals of files that are no
-// longer used, may fail without harm.
+// guardedFS is the file system of guarded work. Reads, and removals of files that are
+// no longer used, may fail without harm.
 type guardedFS struct {
 	vfs.FS
 	guard *OpenGuard
@@ -146,7 +147,7 @@ func (o guardedFS) MkdirAll(name string, mode os.FileMode) error {
 	return o.guard.run("making", o.PathBase(name), func() error { return o.FS.MkdirAll(name, mode) })
 }
 
-// guardedFile is a file or folder that such work opened. It may outlive the work.
+// guardedFile is a file or folder that guarded work opened. It may outlive the work.
 type guardedFile struct {
 	vfs.File
 	guard *OpenGuard

@@ -6,8 +6,8 @@ import "github.com/cockroachdb/pebble/v2/vfs"
 // block, and its trailer, at a time.
 const tableBuffer = 256 << 10
 
-// tableFile is a table that is being written. What was written is in the file
-// when Sync or Close has returned, and not before.
+// tableFile is a table that is being written. Writes are buffered: they are in the
+// file only after Sync or Close has returned.
 type tableFile struct {
 	vfs.File
 	buf []byte
@@ -52,7 +52,8 @@ func (f *tableFile) SyncData() error {
 	return f.File.SyncData()
 }
 
-// SyncTo begins to write what the file has; it promises nothing.
+// SyncTo starts writing out what is in the file, without the buffer; it guarantees
+// nothing.
 func (f *tableFile) SyncTo(length int64) (bool, error) {
 	return f.File.SyncTo(length - int64(len(f.buf)))
 }

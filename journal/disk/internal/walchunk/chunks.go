@@ -1,5 +1,5 @@
-// Package walchunk reads the logs of Pebble beside Pebble, to tell where they end
-// and whether what is unreadable had been synced.
+// Package walchunk reads Pebble's logs without Pebble, to find where they end and
+// whether an unreadable part had been synced.
 package walchunk
 
 import (
@@ -9,10 +9,10 @@ import (
 	"io"
 )
 
-// Pebble's logs are made of blocks, and these of chunks. A chunk's header is a
+// Pebble's logs consist of blocks, and blocks of chunks. A chunk's header is a
 // masked CRC32C over what follows it, a length, a kind, and in write-ahead logs
 // the number of the log and, for the newer kinds, how much of it is synced. A
-// record is one whole chunk, or a first, some middle and a last one.
+// record is one full chunk, or a first chunk, any number of middle ones and a last one.
 const (
 	Block          = 32 << 10 // bytes of a block
 	legacyHeader   = 7
@@ -27,13 +27,13 @@ var (
 	errDamaged = errors.New("a part that had been synced is not readable")
 )
 
-// End is how a log ends.
+// End describes how a log ends.
 type End struct {
 	Stop   int64 // end of the last whole record
 	Size   int64
-	Err    error // nil: it ends as a log that was closed, or between records
-	Beyond int64 // end of the last whole chunk of this log after stop; 0: none
-	Proven bool  // what is unreadable had been synced
+	Err    error // nil: the log was closed, or ends between records
+	Beyond int64 // end of the last whole chunk of this log after Stop; 0: none
+	Proven bool  // the unreadable part had been synced
 }
 
 // chunk is one parsed chunk; size 0 means that there is none.
@@ -44,7 +44,7 @@ type chunk struct {
 	last     bool
 	numbered bool
 	number   uint32
-	synced   uint64 // 0 when the kind does not tell
+	synced   uint64 // 0 if the kind does not have it
 }
 
 // parseChunk reads the chunk at the front of b, which ends where its block
@@ -82,8 +82,8 @@ func parseChunk(b []byte) (c chunk) {
 	return c
 }
 
-// Read calls each with every record of a log, as far as it is readable,
-// and says how it ends. Number 0 is for a log without numbers. It reads a few
+// Read calls each with every record of a log, as far as it is readable, and
+// returns how the log ends. Number 0 is for a log without numbers. It reads a few
 // blocks at a time.
 func Read(r io.ReaderAt, number uint32, each func(record []byte) error) (End, error) {
 	c := chunkReader{number: number, each: each}
@@ -109,14 +109,14 @@ func Read(r io.ReaderAt, number uint32, each func(record []byte) error) (End, er
 	}
 }
 
-// chunkReader puts records together from blocks.
+// chunkReader assembles records from blocks.
 type chunkReader struct {
 	number  uint32
 	each    func(record []byte) error
 	base    int64 // place of the blocks in the log
 	at      int64 // place where reading is, or stopped
 	record  []byte
-	partial bool // record holds the beginning of one
+	partial bool // record holds the beginning of a record
 	end     End
 }
 
@@ -158,15 +158,16 @@ func (c *chunkReader) blocks(data []byte, last bool) bool {
 	return true
 }
 
-// closed reports the mark of a clean end: a header with the next number.
+// closed reports whether block begins with the mark of a clean end: a header with the
+// next log number.
 func closed(block []byte, number uint32) bool {
 	return number != 0 && len(block) >= numberedHeader && block[6] >= 5 && block[6] <= 12 &&
 		binary.LittleEndian.Uint32(block[7:]) == number+1
 }
 
-// search looks for chunks of the log after the place where reading stopped.
-// One that was written when that place had been synced is a proof of damage;
-// so is any after a clean end.
+// search looks for chunks of the log after the place where reading stopped. A chunk
+// that was written after that place had been synced proves damage; so does any chunk
+// after a clean end.
 func (e *End) search(r io.ReaderAt, from int64, number uint32) error {
 	synced := uint64(0)
 	block := make([]byte, Block)
@@ -201,11 +202,10 @@ func (e *End) search(r io.ReaderAt, from int64, number uint32) error {
 	return nil
 }
 
-// Begins reports whether a whole chunk stands at the front of b, which ends where
-// its block ends.
+// Begins reports whether b begins with a whole chunk; b ends where its block ends.
 func Begins(b []byte) bool { return parseChunk(b).size > 0 }
 
-// nextHeader finds the next place where a chunk may begin.
+// nextHeader returns the next place where a chunk may begin.
 func nextHeader(data []byte, at int) int {
 	for ; at < len(data); at++ {
 		if kind := at + 6; kind < len(data) && data[kind] >= 1 && data[kind] <= 12 {
