@@ -10,9 +10,9 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// Each cell of the table of hub.Access: a channel of alice and bob with a task
-// of alice in it, another task of hers without a channel, and a channel of bob
-// and carol.
+// TestAccess checks each cell of the table of hub.Access: a channel of alice and
+// bob with a task of alice in it, another task of alice without a channel, and a
+// channel of bob and carol.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	type rights struct {

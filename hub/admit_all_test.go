@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// texts are envelopes of one sender, each with a key made from the prefix unless
-// that is empty.
+// texts returns envelopes of one sender, each with a key made from the prefix
+// unless the prefix is empty.
 func texts(a *agent, channelID, prefix string, said ...string) []*envelope.Envelope {
 	var list []*envelope.Envelope
 	for i, text := range said {
@@ -60,7 +60,7 @@ func TestAdmitAll(t *testing.T) {
 		a, b, c := r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch := r.open("discussion", a, b, c)
 		before, told := r.everything(), len(b.inbox())
-		// After alice's first word it is somebody else's turn.
+		// After alice's first text it is another participant's turn.
 		p := r.AdmitAll(ctx, texts(a, ch, "k", "mine", "mine again"), nil)
 		if _, err := p.Wait(ctx); fault.CodeOf(err) != fault.Protocol {
 			t.Errorf("got %v", err)
@@ -71,7 +71,7 @@ func TestAdmitAll(t *testing.T) {
 		if len(b.inbox()) != told {
 			t.Error("bob was told of what is not stored")
 		}
-		// Nothing is left of the refused post: not the keys, not the places.
+		// Nothing is left of the refused post: neither the keys nor the places.
 		if _, err := r.AdmitAll(ctx, texts(a, ch, "k", "mine"), nil).Wait(ctx); err != nil {
 			t.Error(err)
 		}
@@ -153,7 +153,7 @@ func TestAdmitAll(t *testing.T) {
 		release := r.hold()
 		r.AdmitAll(ctx, texts(b, ch, "", "before"), nil)
 		length := len(r.log(ch)) + 1
-		r.settle() // the journal is busy with it, and what follows waits
+		r.settle() // the journal is busy with it, so the next posts wait
 		first := r.AdmitAll(ctx, texts(a, ch, "k", "one", "two"), nil)
 		again := r.AdmitAll(ctx, texts(a, ch, "k", "one", "two"), nil)
 		r.engine.Faults().FailWrite()
@@ -170,8 +170,8 @@ func TestAdmitAll(t *testing.T) {
 	})
 }
 
-// Posting together does what posting one by one does, if all of these are
-// accepted, and nothing otherwise.
+// Posting together has the same effect as posting one by one, if all posts are
+// accepted, and otherwise no effect.
 func TestLawAdmitAllIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	law(t, func(rt *rapid.T, r *rig) {

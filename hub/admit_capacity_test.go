@@ -30,7 +30,7 @@ func TestOnlyMembersTakePlacesInAnInbox(t *testing.T) {
 		b := r.agent("bob", func(reg *hub.Registration) { reg.Rule = pendingRule(3) })
 		ch := r.open("board", a, b, c)
 		for range 10 {
-			r.post(a, ch, "board.note", `{}`, directed(c)) // which bob may read
+			r.post(a, ch, "board.note", `{}`, directed(c)) // bob may read it
 			r.settle()
 		}
 		if got := r.Pending(b.id); got != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// A repeat may be written in another way, as long as it says the same.
+// A repeat may be written differently, if its values are the same.
 func TestRepeatSaysTheSame(t *testing.T) {
 	t.Parallel()
 	first := `{"a":1,"b":{"x":[1,2.50],"y":"é"},"n":12345678901234567890}`

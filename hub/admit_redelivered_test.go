@@ -30,7 +30,7 @@ func TestHandedOutAgain(t *testing.T) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("discussion", a, b)
 		first := r.say(a, ch, "1")
-		for range 2 { // asked for, however often, before either answer
+		for range 2 { // it may ask several times before either answer
 			_, err := r.Turns(ctx, b.id)
 			c.NoError(err)
 		}
@@ -41,7 +41,8 @@ func TestHandedOutAgain(t *testing.T) {
 		_, err := r.Post(ctx, late, nil)
 		c.ErrorContains(err, "has answered '"+first+"' already", "'"+second+"'")
 		c.Equal(fault.CodeOf(err), fault.Protocol)
-		// What is no answer, and what cites something else, is not meant.
+		// Envelopes that are not answers, or that cite another envelope, are not
+		// refused.
 		r.post(b, ch, "app.note", `{}`, causing(first))
 		r.post(b, ch, envelope.TypeText, text("to 2"), causing(second))
 		r.say(a, ch, "3")
@@ -80,10 +81,10 @@ func TestHandedOutAgain(t *testing.T) {
 			c.Equal(fault.CodeOf(err), fault.AccessDenied)
 			c.NoError(young.answers(ch, cause, "young"))
 		}
-		// It may go on otherwise.
+		// The old connection may post other answers.
 		c.NoError(old.answers(ch, before, "to what it had before"))
 		c.NoError(old.answers(ch, "", "by itself"))
-		// And when the other has left, nobody else is at work.
+		// After the other has left, nobody else works on the turn.
 		third := r.say(a, ch, "???")
 		r.settle()
 		r.Unbind(young, b.id)

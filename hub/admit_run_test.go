@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// runAll posts a list as runs, waits for all, and returns how long each run was and
-// how each post ended: its id, or the code of its error.
+// runAll posts a list as runs, waits for all, and returns the length of each run
+// and the result of each post: its id, or the code of its error.
 func runAll(r *rig, list []*envelope.Envelope) (lengths []int, ends []string) {
 	r.t.Helper()
 	var pending []*hub.Pending
@@ -109,8 +109,8 @@ func TestAdmitRun(t *testing.T) {
 	})
 }
 
-// Posts that come together end as they would one after the other: each with its own
-// answer, the same in the log, and the same told to everyone.
+// Posts that arrive together have the same results as one after the other: each has
+// its own answer, and the log and all deliveries are the same.
 func TestLawRunsAreSinglePosts(t *testing.T) {
 	t.Parallel()
 	law(t, func(rt *rapid.T, r *rig) {

@@ -28,8 +28,8 @@ type answer struct {
 
 func midRound(r *rig) *round { return r.inRound(r.agent("a"), r.agent("b"), r.agent("s"), "") }
 
-// inRound opens a workflow that s supervises, and lets a speak, so that b works;
-// more may be added to its knobs.
+// inRound opens a workflow that s supervises, and lets a speak, so that it is b's
+// turn; more may be added to its knobs.
 func (r *rig) inRound(a, b, s *agent, more string) *round {
 	ch := r.openWith("workflow", knobs(fmt.Sprintf(
 		`{%s"supervisors":[%q],"graph":{"initial_speaker":%q,"transitions":[],"default_target":{"name":"agent","args":{"agent_id":%q}}}}`,
@@ -40,7 +40,7 @@ func (r *rig) inRound(a, b, s *agent, more string) *round {
 	return &round{rig: r, channel: ch, b: b, s: s}
 }
 
-// word is a supervisor's, which waits.
+// word posts a supervisor's text, which waits.
 func (r *round) word(text, key string) <-chan answer {
 	out := make(chan answer, 1)
 	go func() {
@@ -57,7 +57,7 @@ func (r *round) packet(ctx context.Context) (string, error) {
 	return r.Post(ctx, &envelope.Envelope{Channel: r.channel, Sender: r.b.id, Type: envelope.TypePacket, Data: []byte(`{"body":"done"}`)}, nil)
 }
 
-// tail is what was said since the round began: the size of each word, then the
+// tail returns what was said since the round began: the size of each text, then the
 // packet.
 func (r *round) tail() (said []string) {
 	for _, e := range r.log(r.channel) {
@@ -78,7 +78,7 @@ func same(t *testing.T, got, want any) {
 	}
 }
 
-// A supervisor's connection breaks, and its client sends again what waits.
+// A supervisor's connection breaks, and its client resends the waiting text.
 func TestHeldWordSentAgain(t *testing.T) {
 	t.Parallel()
 	runs(t, "the same", hub.Options{}, func(t *testing.T, rig *rig) {
@@ -113,7 +113,7 @@ func TestHeldWordSentAgain(t *testing.T) {
 	})
 }
 
-// What does not fit a batch with the packet is refused before it waits.
+// A text that does not fit a batch with the packet is refused before it waits.
 func TestHeldWordsFitTheBatch(t *testing.T) {
 	t.Parallel()
 	runs(t, "six large ones", hub.Options{}, func(t *testing.T, rig *rig) {
@@ -152,7 +152,7 @@ func TestHeldWordsFitTheBatch(t *testing.T) {
 	})
 }
 
-// A packet that is not stored takes no word with it.
+// Waiting texts survive a packet that is not stored.
 func TestHeldWordsOutliveAPacket(t *testing.T) {
 	t.Parallel()
 	runs(t, "whose sender gave up", hub.Options{}, func(t *testing.T, rig *rig) {
@@ -196,7 +196,8 @@ func TestHeldWordsOutliveAPacket(t *testing.T) {
 	})
 }
 
-// A word that waited in vain is refused as any other post: everyone is told.
+// A text that waited in vain is refused like any other post, and everyone is
+// notified.
 func TestHeldWordExpires(t *testing.T) {
 	t.Parallel()
 	runs(t, "listeners and counters", hub.Options{}, func(t *testing.T, rig *rig) {

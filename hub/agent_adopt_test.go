@@ -14,7 +14,7 @@ func passportOf(name string) hub.Registration {
 	return hub.Registration{Passport: &identity.Passport{Name: name, Auth: identity.Auth{Scheme: identity.SchemeNone}}}
 }
 
-// adopt adopts an identity with an endpoint in process.
+// adopt adopts an identity with an endpoint within the process.
 func (r *rig) adopt(id, name string) *agent {
 	r.t.Helper()
 	if _, err := r.Adopt(ctx, id, passportOf(name)); err != nil {
@@ -118,7 +118,7 @@ func TestTransientIdentities(t *testing.T) {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}
-		r.adopt(id, "alice") // the name is the registered one's
+		r.adopt(id, "alice") // the registered identity keeps the name
 		if found, _ := r.FindAgent("alice"); found != a.id {
 			t.Errorf("alice is %s", found)
 		}
@@ -157,7 +157,8 @@ func TestTransientIdentities(t *testing.T) {
 	})
 }
 
-// Those whom a dialect knows by name are found, and stay once a channel invites them.
+// Identities that a dialect knows by name are found, and stay once a channel
+// invites them.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("ab", 16)

@@ -9,14 +9,14 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// pendingRule is a rule with that many places in the inbox.
+// pendingRule returns a rule with n places in the inbox.
 func pendingRule(n int64) *identity.Rule {
 	rule := identity.DefaultRule()
 	rule.Limits.Inbox.MaxPending = n
 	return &rule
 }
 
-// fill posts until the inbox is full, and returns how many were let in.
+// fill posts until the inbox is full, and returns how many posts were accepted.
 func fill(t *testing.T, r *rig, from *agent, ch string, most int) int {
 	t.Helper()
 	for n := range most {

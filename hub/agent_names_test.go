@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// A name that could be taken for somebody's id is refused.
+// A name that looks like an id is refused.
 func TestNamesThatLookLikeIDs(t *testing.T) {
 	t.Parallel()
 	runs(t, "registration", hub.Options{}, func(t *testing.T, r *rig) {

@@ -31,7 +31,7 @@ func (r *rig) details(a *agent) hub.Details {
 	return d
 }
 
-// agentLog returns the sizes of the records stored of an identity.
+// agentLog returns the sizes of an identity's stored records.
 func (r *rig) agentLog(a *agent) []int {
 	r.t.Helper()
 	var sizes []int
@@ -139,8 +139,8 @@ func TestProfilesAreBounded(t *testing.T) {
 	})
 }
 
-// An observation writes itself, and now and then the whole; reading finds all
-// of it, whatever was in memory.
+// An observation writes only itself, and now and then the whole record; reading
+// returns everything, whatever was in memory.
 func TestObservationsWriteLittle(t *testing.T) {
 	t.Parallel()
 	stored(t, "of a long resume", hub.Options{}, func(t *testing.T, r *rig) {
@@ -192,7 +192,7 @@ func TestObservationsWriteLittle(t *testing.T) {
 	})
 }
 
-// Records as they were written before observations had a kind of their own.
+// Observations in the format before they had a kind of their own are read.
 func TestOldObservationsAreRead(t *testing.T) {
 	t.Parallel()
 	stored(t, "and counted on", hub.Options{}, func(t *testing.T, r *rig) {
@@ -227,8 +227,8 @@ func TestOldObservationsAreRead(t *testing.T) {
 	})
 }
 
-// A search answers the same whether a resume is short enough to be searched in
-// memory or not.
+// A search returns the same whether or not a resume is short enough to be searched
+// in memory.
 func TestSearchesOfLongResumes(t *testing.T) {
 	t.Parallel()
 	stored(t, "by capability and text", hub.Options{Limits: hub.Limits{ProfileCache: 1}}, func(t *testing.T, r *rig) {
@@ -265,7 +265,7 @@ func TestSearchesOfLongResumes(t *testing.T) {
 	})
 }
 
-// reads counts the pages that are read of a journal.
+// reads counts the pages that are read from a journal.
 type reads struct {
 	journal.Engine
 	pages atomic.Int64
@@ -276,9 +276,9 @@ func (r *reads) Read(ctx context.Context, log journal.LogName, o journal.ReadOpt
 	return r.Engine.Read(ctx, log, o)
 }
 
-// However many identities there are, the skills and resumes in memory are those
-// that limits.profile_cache has room for: each of the others is read when it is
-// asked for, and admission needs none of them.
+// However many identities there are, memory holds only as many skills and resumes
+// as limits.profile_cache allows: each of the others is read on demand, and
+// admission needs none of them.
 func TestProfilesOfManyAreNotHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -326,7 +326,7 @@ func TestProfilesOfManyAreNotHeld(t *testing.T) {
 	})
 }
 
-// Whoever reads details while they change or go sees one state or none.
+// Readers of details that are being changed or removed see one state or none.
 func TestDetailsWhileTheyChange(t *testing.T) {
 	t.Parallel()
 	runs(t, "read by many", hub.Options{Limits: hub.Limits{ProfileCache: 8 << 10}}, func(t *testing.T, r *rig) {

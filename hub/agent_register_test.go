@@ -26,7 +26,7 @@ func (r *rig) tryRegister(p *identity.Passport) (hub.Profile, error) {
 	return r.Register(ctx, hub.Registration{Passport: p})
 }
 
-// names lists who is registered.
+// names lists the registered names.
 func (r *rig) names(q identity.Query) []string {
 	names := []string{}
 	for _, p := range r.found(q) {

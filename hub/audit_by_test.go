@@ -9,10 +9,11 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// theOperator has a key, and acts for everyone.
+// theOperator has a key, and may act for everyone.
 var theOperator = &hub.Caller{Key: "k1", Anyone: true, Role: hub.RoleOperator}
 
-// bys are who did what, as the audit tells: kind, whom it concerns, by whom.
+// bys returns the audit records as text: kind, the identity concerned, and who
+// acted.
 func (r *rig) bys(kinds ...string) (list []string) {
 	for _, record := range r.audit(kinds...) {
 		whom := record["agent_id"]
@@ -77,9 +78,9 @@ func TestTheAuditSaysWho(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wait(r.Admit(ctx, note(), nil))                                     // who embeds the hub
+		wait(r.Admit(ctx, note(), nil))                                     // the program that embeds the hub
 		wait(r.Admit(ctx, note(), &hub.Caller{Agents: []string{a.id}}))     // alice herself
-		wait(r.Admit(ctx, note(), &hub.Caller{Anyone: true}))               // a dialect that was trusted
+		wait(r.Admit(ctx, note(), &hub.Caller{Anyone: true}))               // a trusted dialect
 		mine := &hub.Caller{Agents: []string{a.id}, Role: hub.RoleOperator} // an operator who is alice
 		wait(r.Admit(ctx, note(), mine))
 		if got := r.bys("acted_for"); len(got) != 0 {

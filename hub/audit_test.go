@@ -106,7 +106,7 @@ func TestAuditRecords(t *testing.T) {
 	})
 }
 
-// taped is a sink that keeps the kinds it is told.
+// taped is a sink that records the kinds that it receives.
 type taped struct {
 	kinds []string
 	then  func()
@@ -302,10 +302,10 @@ func TestFollowAudit(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Fatalf("ended with %v", err)
 		}
-		// After an entry in the midst of a batch the whole batch comes again.
+		// After a position in the middle of a batch the whole batch is repeated.
 		for i := range got {
 			if r.shards > 1 {
-				break // what comes next may be of another shard
+				break // the next entry may be of another shard
 			}
 			next := ""
 			for e, err := range r.FollowAudit(cancelled(t, 0), got[i].Position) {
@@ -333,14 +333,14 @@ func TestFollowAudit(t *testing.T) {
 	})
 }
 
-// gone is a position that never was.
+// gone returns a position that never existed.
 func gone(r *rig) journal.StorePosition {
 	at := make(journal.StorePosition, r.shards)
 	at[0] = journal.ShardPosition{Epoch: 99, Offset: 7}
 	return at
 }
 
-// cancelled is a context that ends after a moment of the bubble's time.
+// cancelled returns a context that ends after some of the bubble's time.
 func cancelled(t *testing.T, after time.Duration) context.Context {
 	ctx, stop := context.WithTimeout(context.Background(), after+time.Millisecond)
 	t.Cleanup(stop)
@@ -382,7 +382,7 @@ func TestAuditAfterCrash(t *testing.T) {
 			for _, record := range before {
 				kinds = append(kinds, record["kind"])
 			}
-			// Of the steps only observing a task is not audited.
+			// Of these steps only the observation of a task is not audited.
 			all := []any{"agent_registered", "agent_registered", "one", "channel_created", "two", "task_terminated", "three"}
 			t.Equal(kinds, all[:2+[]int{0, 1, 2, 3, 3, 4}[point]])
 			t.NoError(r.Audit(context.Background(), "after", nil))
@@ -393,7 +393,7 @@ func TestAuditAfterCrash(t *testing.T) {
 
 func TestLogLines(t *testing.T) {
 	t.Parallel()
-	// heard is what was logged at a level, as messages.
+	// heard returns the messages that were logged at a level.
 	heard := func(out *bytes.Buffer, level slog.Level) []string {
 		var list []string
 		for line := range strings.Lines(out.String()) {

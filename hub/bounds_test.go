@@ -59,7 +59,7 @@ func TestARuleWithAHugeGlobIsRefused(t *testing.T) {
 	})
 }
 
-// limits.rule_globs says how many globs a list of a rule may have.
+// limits.rule_globs bounds the globs in a list of a rule.
 func TestTheNumberOfGlobsIsConfigured(t *testing.T) {
 	t.Parallel()
 	runs(t, "set and registered", hub.Options{Limits: hub.Limits{RuleGlobs: 2}}, func(t *testing.T, r *rig) {

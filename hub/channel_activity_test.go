@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// listedUnder is the last parts of the index keys with a prefix, in their order.
+// listedUnder returns the last parts of the index keys with a prefix, in order.
 func (r *rig) listedUnder(prefix string) (ids []string) {
 	r.t.Helper()
 	for entry, err := range journal.IndexAll(ctx, r.stored, journal.ScanOptions{Prefix: []byte(prefix)}) {

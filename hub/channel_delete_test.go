@@ -17,7 +17,7 @@ import (
 
 var errCutOff = errors.New("cut off")
 
-// cutOff is a store that takes only so many more writes and removals.
+// cutOff is a store that accepts only a number of further writes and removals.
 type cutOff struct {
 	journal.Engine
 	left atomic.Int64
@@ -51,13 +51,13 @@ func (e *cutOff) DropPartition(ctx context.Context, p journal.PartitionName, kee
 	return e.Engine.DropPartition(ctx, p, keep...)
 }
 
-// reopen replaces the rig's hub by one on a store that takes so many writes. The
-// rig's own is opened again by restart.
+// reopen replaces the rig's hub by one on a store that accepts a number of writes.
+// restart opens the rig's own hub again.
 func (r *rig) reopen(left int64) (*hub.Hub, *cutOff) {
 	r.t.Helper()
 	r.Close()
 	store := &cutOff{Engine: r.stored}
-	store.left.Store(1 << 30) // for what opening writes
+	store.left.Store(1 << 30) // for the writes of opening
 	h, err := hub.Open(ctx, store, r.opts)
 	if err != nil {
 		r.t.Fatal(err)
@@ -66,8 +66,8 @@ func (r *rig) reopen(left int64) (*hub.Hub, *cutOff) {
 	return h, store
 }
 
-// wholeOrGone fails unless a channel that furnish made is there with everything, or
-// nothing of it is, and reports which.
+// wholeOrGone fails unless a channel that furnish made exists completely or not at
+// all, and reports which.
 func (r *rig) wholeOrGone(home hub.Home, id, name string) (there bool) {
 	r.t.Helper()
 	own := strings.TrimPrefix(id, home.ID+".")
@@ -100,8 +100,8 @@ func (r *rig) wholeOrGone(home hub.Home, id, name string) (there bool) {
 	return true
 }
 
-// Wherever a deletion is cut off, the next hub has the whole channel or nothing of
-// it, and what it began to remove it removes.
+// Wherever a deletion is interrupted, the next hub has the whole channel or nothing
+// of it, and finishes a removal that has begun.
 func TestDeletionsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(h *hub.Hub, home hub.Home, id string) error{
@@ -151,7 +151,7 @@ func TestDeletionsCutOff(t *testing.T) {
 		if _, err := h.CloseChannel(ctx, one, "deleted"); err != nil {
 			t.Fatal(err)
 		}
-		store.left.Store(3) // the audit, the record that it is deleted, and one removal
+		store.left.Store(3) // the audit, the record of the deletion, and one removal
 		if err := h.Delete(ctx, one, theOperator); !errors.Is(err, errCutOff) {
 			t.Fatalf("deleted: %v", err)
 		}

@@ -29,7 +29,7 @@ func (a stuckAdapter) Fold(s channel.State, e *envelope.Envelope) channel.State 
 	return a.Adapter.Fold(s, e)
 }
 
-// Close ends although an adapter does not return, and so does a second Close.
+// Close returns although an adapter does not return, and so does a second Close.
 func TestCloseUnderAStuckAdapter(t *testing.T) {
 	t.Parallel()
 	engine, err := mem.Open(mem.Options{})
@@ -72,6 +72,6 @@ func TestCloseUnderAStuckAdapter(t *testing.T) {
 	default:
 	}
 	close(a.release)
-	<-posted // whatever became of it, it ends once the adapter returns
+	<-posted // whatever its result, it ends once the adapter returns
 	_ = engine.Close()
 }

@@ -20,7 +20,7 @@ import (
 func TestContentInACrash(t *testing.T) {
 	t.Parallel()
 	const pieces = 3
-	for lost := range pieces + 1 { // the batch that is not durable; the last one ends it
+	for lost := range pieces + 1 { // the batch that is not durable; the last one ends the content
 		runs(t, fmt.Sprintf("batch %d is lost", lost+1), byHand, func(t *testing.T, r *rig) {
 			home := r.home("hpd", "s")
 			whole := r.putContent(home, noise(9))
@@ -37,7 +37,7 @@ func TestContentInACrash(t *testing.T) {
 			answer := make(chan error, 1)
 			go func() {
 				if lost == pieces {
-					// What ends it is in a batch of its own.
+					// The end is in a batch of its own.
 					from = endAfter(pieces, func() { r.hold() })
 				}
 				_, err := r.PutContent(ctx, home.ID, hub.ContentInfo{}, from)
@@ -66,7 +66,7 @@ type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// endAfter reads as so many pieces, and calls last before it ends.
+// endAfter returns a reader of a number of pieces that calls last before it ends.
 func endAfter(pieces int, last func()) readFunc {
 	left := pieces * contentPiece
 	return func(p []byte) (int, error) {
@@ -119,8 +119,8 @@ func TestContentGivenUp(t *testing.T) {
 	})
 }
 
-// Backup, check, salvage and the removal of a partition know nothing of content,
-// and need not.
+// Backup, check, salvage and the removal of a partition need no special handling of
+// content.
 func TestContentIsData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -215,7 +215,7 @@ func TestContentGoesWithItsHome(t *testing.T) {
 		if n := r.logsOf("home/"+home.ID, "content"); n != 0 {
 			t.Errorf("%d logs in a home that is gone", n)
 		}
-		r.putContent(other, noise(contentPiece+contentPiece/2)) // there is room again
+		r.putContent(other, noise(contentPiece+contentPiece/2)) // there is space again
 		deleted, home = false, r.home("hpd", "s")
 		_, err = r.Seed(ctx, hub.Opening{Creator: a.id, Type: "board", Home: home.ID}, notes(900, func(i int) error {
 			if i == 800 { // after its first batch

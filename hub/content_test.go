@@ -19,7 +19,7 @@ import (
 
 const contentPiece = 512 << 10
 
-// noise is n bytes that do not repeat.
+// noise returns n bytes that do not repeat.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	source := rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)})
@@ -221,7 +221,7 @@ func TestContentLimits(t *testing.T) {
 		}
 		refused(one, contentPiece+11, "limits.content")
 		first := r.putContent(one, noise(contentPiece+10))
-		for range 2 { // what was refused is not counted, and what was stored is, also after a restart
+		for range 2 { // a refused content is not counted, and a stored one is, also after a restart
 			refused(one, contentPiece, "limits.content_total")
 			r.restart()
 		}

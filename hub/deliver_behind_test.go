@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// A reader that does not keep up with its replay is cut off with a reason; the
-// posts go through, and everyone else is told.
+// A reader that does not keep up with its replay is cut off with a reason. The
+// posts succeed, and all other readers receive them.
 func TestReplayFallsBehind(t *testing.T) {
 	t.Parallel()
 	runs(t, "limits.replay", hub.Options{Limits: hub.Limits{Replay: 2}}, func(t *testing.T, r *rig) {

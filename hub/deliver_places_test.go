@@ -52,7 +52,7 @@ func TestPlacesInAnInboxAreFreed(t *testing.T) {
 	})
 }
 
-// One sender cannot make another identity unreachable for everybody else.
+// One sender cannot make an identity unreachable for all others.
 func TestEachSenderHasAShareOfAnInbox(t *testing.T) {
 	t.Parallel()
 	runs(t, "a full inbox has room for those who did not fill it", hub.Options{}, func(t *testing.T, r *rig) {
@@ -79,8 +79,8 @@ func TestEachSenderHasAShareOfAnInbox(t *testing.T) {
 	})
 }
 
-// A person who acknowledges all and never speaks stops nobody, also after
-// channels she watched have ended.
+// A person who acknowledges everything and never speaks blocks nobody, also after
+// the channels that she watched have ended.
 func TestWhoOnlyWatchesStopsNobody(t *testing.T) {
 	t.Parallel()
 	runs(t, "in channels that go on and that end", hub.Options{}, func(t *testing.T, r *rig) {

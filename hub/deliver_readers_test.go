@@ -20,7 +20,7 @@ func (r *rig) attach(a *agent, at hub.Attachment) *hub.Inbox {
 	return inbox
 }
 
-// texts reads so many notices and returns their payloads, marked if replayed.
+// texts reads n notices and returns their payloads, marked if replayed.
 func (r *rig) texts(in *hub.Inbox, n int) (got []string) {
 	r.t.Helper()
 	for range n {
@@ -129,7 +129,7 @@ func TestSeveralReaders(t *testing.T) {
 		}
 	})
 	runs(t, "one identity reads at a bounded number of endpoints, under names that can be stored", withBoard, func(t *testing.T, r *rig) {
-		a := r.agent("alice") // which reads at one
+		a := r.agent("alice") // with one reader
 		for i := range 15 {
 			r.attach(a, hub.Attachment{Reader: fmt.Sprint("r", i)})
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// back binds an agent anew and replays what it missed after since.
+// back binds an agent again and replays what it missed after since.
 func (r *rig) back(a *agent, since string) {
 	r.t.Helper()
 	a.clear()
@@ -241,11 +241,11 @@ func TestDelivery(t *testing.T) {
 		t.Equal(len(turns(a.id))+len(turns(b.id)), 0)
 		ch := r.open("discussion", a, b, c)
 		r.pass(time.Second)
-		t.Equal(turns(a.id), []hub.Turn{{Channel: ch, ExpectedAt: time.Now().UTC()}}) // nothing triggered it: the hub's clock
+		t.Equal(turns(a.id), []hub.Turn{{Channel: ch, ExpectedAt: time.Now().UTC()}}) // no envelope triggered it, so the time is the hub's
 		said := r.say(a, ch, "yours")
 		at := r.last(ch).CreatedAt
 		r.pass(time.Second)
-		r.post(c, ch, "my.own", `{}`) // no text, so no trigger
+		r.post(c, ch, "my.own", `{}`) // not a text, so not a trigger
 		for range 2 {
 			t.Equal(turns(b.id), []hub.Turn{{Channel: ch, Trigger: said, ExpectedAt: at}})
 			for _, other := range []string{a.id, c.id, "ghost"} {

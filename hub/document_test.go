@@ -21,7 +21,7 @@ func (r *rig) put(kind, name, data string) uint64 {
 	return version
 }
 
-// docs are the documents of a kind as name=data, read in pages of two.
+// docs returns the documents of a kind as name=data, read in pages of two.
 func (r *rig) docs(kind string) []string {
 	r.t.Helper()
 	var all []string
@@ -238,8 +238,8 @@ func TestEditDocuments(t *testing.T) {
 	})
 }
 
-// What is lost in a crash was not acknowledged, and what was acknowledged is
-// there; a refusal waits for what it was computed from.
+// A crash loses only unacknowledged edits, and keeps all acknowledged ones; a
+// refusal waits until the values that it was computed from are durable.
 func TestDocumentsInACrash(t *testing.T) {
 	t.Parallel()
 	runs(t, "a write that is not durable is neither answered nor shown", byHand, func(t *testing.T, r *rig) {

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/journal/mem"
 )
 
-// participant is an identity that reads from an inbox in process.
+// participant is an identity that reads from an inbox within the process.
 type participant struct {
 	h     *hub.Hub
 	id    string
@@ -34,7 +34,7 @@ func join(h *hub.Hub, name string, kind identity.Kind) *participant {
 	return &participant{h: h, id: p.ID(), inbox: box}
 }
 
-// next acks invitations and returns the next thing that is said.
+// next acks invitations and returns the next other envelope.
 func (p *participant) next() *envelope.Envelope {
 	for {
 		n, err := p.inbox.Next(context.Background())
@@ -151,7 +151,7 @@ func Example_humanInTheLoop() {
 	// the answer is {"text":"yes"}
 }
 
-// After a restart everything is as it was, and what was missed is replayed.
+// After a restart everything is as before, and missed envelopes are replayed.
 func Example_replayAfterRestart() {
 	store := mem.NewStore()
 	h, stop := openHub(store)

@@ -126,7 +126,7 @@ func TestExpectationHandlers(t *testing.T) {
 			if fault.CodeOf(err) != fault.AccessDenied {
 				t.Fatalf("got %v", err)
 			}
-			r.post(b, ch, envelope.TypeTaskProgress, `{}`) // of the hub's protocol
+			r.post(b, ch, envelope.TypeTaskProgress, `{}`) // a type of the hub's protocol
 			r.restart()
 		}
 		if got := len(r.channel(ch).Participants); got != 3 {
@@ -245,7 +245,7 @@ func TestHide(t *testing.T) {
 		late := 0
 		b.replaying(func() {
 			if late++; late == 1 {
-				r.post(c, ch, "late", `{}`) // kept, and read by the next page
+				r.post(c, ch, "late", `{}`) // held back, and read by the next page
 			}
 		})
 		r.say(b, ch, "sorry")

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// judge is expectations as the specification words them: everything is looked
-// at, at every tick, from the whole log.
+// judge evaluates expectations as the specification words them: it checks
+// everything, at every tick, from the whole log.
 type judge struct {
 	silence, reply, turn time.Duration
 	fired                map[string]bool
@@ -131,8 +131,8 @@ func TestLawExpectationsFireAsSpecified(t *testing.T) {
 				}
 				got = append(got, fmt.Sprint(record["channel_id"], " ", record["expectation"], " ", violators))
 			}
-			// Channels are looked at by when they are due, so only each one's
-			// own order is told.
+			// Channels are checked in the order in which they are due, so only the
+			// order within each channel is defined.
 			slices.Sort(got)
 			sorted := slices.Clone(want)
 			if slices.Sort(sorted); !slices.Equal(got, sorted) {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// entries is how many deadlines of a kind the index holds.
+// entries returns how many deadlines of a kind the index holds.
 func (r *rig) entries(kind string) int {
 	r.t.Helper()
 	n := 0
@@ -203,7 +203,7 @@ func TestExpectationsKnob(t *testing.T) {
 	})
 }
 
-// quota finds whoever has said more than a number of things.
+// quota finds participants that have sent more than a number of envelopes.
 type quota struct{ calls *int }
 
 func (q quota) Evaluate(x channel.Expectation, c hub.Case) hub.Verdict {
@@ -350,7 +350,7 @@ func TestSweepTick(t *testing.T) {
 	})
 	holds(t, "ag2-hub#120: same-name expectations fire separately, and not again on later ticks", byHand, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		// The last one brings the others up again when they have fired.
+		// The last one causes another check after the others have fired.
 		list := "[" + expectation("max_silence", "audit", `{"seconds":60}`) + "," + expectation("max_silence", "warn", `{"seconds":60}`) +
 			"," + expectation("max_silence", "notify", `{"seconds":120}`) + "]"
 		r.openWith("conversation", expecting(list), a, b)

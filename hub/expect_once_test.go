@@ -18,7 +18,7 @@ func TestExpectationsFireOnce(t *testing.T) {
 	t.Parallel()
 	holds(t, "ag2-channels#118: three ticks, one firing", byHand, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
-		// The reply that is missing makes the last tick look at the channel again.
+		// The missing reply makes the last tick check the channel again.
 		ch := r.openWith("conversation", expecting("["+expectation("max_silence", "notify", `{"seconds":60}`)+","+expectation("reply_within", "audit", `{"seconds":180}`)+"]"), a, b)
 		r.say(a, ch, "well?")
 		before := r.types(ch)
@@ -75,7 +75,7 @@ func TestExpectationsFireOnce(t *testing.T) {
 	holds(t, "ag2-channels#120: a failing handler does not stop the sweep and is not retried", failing, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		first := r.openWith("conversation", expecting("["+expectation("max_silence", "fails", `{"seconds":60}`)+","+expectation("max_silence", "panics", `{"seconds":60}`)+","+
-			expectation("max_silence", "audit", `{"seconds":120}`)+"]"), a, b) // the last one makes a later tick look again
+			expectation("max_silence", "audit", `{"seconds":120}`)+"]"), a, b) // the last one makes a later tick check again
 		second := r.openWith("conversation", expecting("["+expectation("max_silence", "auto_close", `{"seconds":60}`)+"]"), a, b)
 		for range 3 {
 			r.pass(time.Minute)
@@ -107,7 +107,7 @@ func TestExpectationsFireOnce(t *testing.T) {
 		r.sweep()
 		t.Equal(r.channel(first).State, channel.Closed)
 		t.Equal(r.channel(second).State, channel.Closed)
-		t.Equal(len(r.fired()), 2) // the end of a channel ends its judging
+		t.Equal(len(r.fired()), 2) // expectations are no longer checked after a channel's end
 	})
 	slow := byHand
 	slow.InviteAckTimeout = time.Hour
@@ -134,7 +134,7 @@ func TestExpectationsFireOnce(t *testing.T) {
 			t.Equal(r.Stats().Loaded, 1)
 			r.end(ch, "")
 			r.settle()
-			t.Equal(r.Stats().Loaded, 0) // what fired goes with the fold
+			t.Equal(r.Stats().Loaded, 0) // what fired is dropped with the fold
 		}
 		t.Equal(len(r.fired()), 3)
 	})

@@ -10,8 +10,8 @@ import (
 func TestOverdueWhileNoHubRan(t *testing.T) {
 	t.Parallel()
 	night := 9 * time.Hour
-	// waiting is a discussion in which bob is expected to speak, in two minutes
-	// or as is said, and the hub stops for a while.
+	// waiting returns a discussion in which bob is expected to speak, in two
+	// minutes or as params say, after the hub was down for a while.
 	waiting := func(r *rig, params string, down time.Duration) (ch string, a, b *agent) {
 		a, b = r.agent("alice"), r.agent("bob")
 		ch = r.openWith("discussion", expecting("["+expectation("turn_within", "auto_close", params)+"]"), a, b)
@@ -21,7 +21,7 @@ func TestOverdueWhileNoHubRan(t *testing.T) {
 		r.start()
 		return ch, a, b
 	}
-	// firesAfter checks that a look fires then and not before.
+	// firesAfter checks that an expectation fires after d and not before.
 	firesAfter := func(t *spec.T, r *rig, d time.Duration) {
 		t.Helper()
 		if d > 0 {

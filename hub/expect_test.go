@@ -14,13 +14,13 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// expectation writes one for a list in the knob.
+// expectation returns an entry of the list in the knob.
 func expectation(name, onViolation, params string) string {
 	return fmt.Sprintf(`{"name":%q,"on_violation":%q,"params":%s}`, name, onViolation, params)
 }
 
-// fired is the audit's records of violations, each as its expectation's name
-// and violators.
+// fired returns the audit records of violations, each as the expectation's name and
+// violators.
 func (r *rig) fired() []string {
 	r.t.Helper()
 	list := []string{}
@@ -30,12 +30,12 @@ func (r *rig) fired() []string {
 	return list
 }
 
-// sweep looks at what is due now.
+// sweep checks what is due now.
 func (r *rig) sweep() { r.SweepExpectations(context.Background()) }
 
 func TestAcksWithin(t *testing.T) {
 	t.Parallel()
-	// pending opens a channel that nobody but the eager acks, without waiting.
+	// pending opens a channel that bob does not ack, without waiting.
 	pending := func(r *rig, params string) (ch string, a, b *agent) {
 		a, b = r.agent("alice"), r.agent("bob").ignoreInvites()
 		go func() {

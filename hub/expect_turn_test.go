@@ -71,7 +71,7 @@ func TestTurnWithin(t *testing.T) {
 		t.ErrorContains(err, "expired")
 	})
 	holds(t, "seed-002#6: it ends by explicit close, by TTL, and by an expectation", hub.Options{}, func(t *spec.T, r *rig) {
-		a, b := r.human("alice"), r.agent("bob") // a human may think for ever
+		a, b := r.human("alice"), r.agent("bob") // a human has no time limit
 		closed := r.openWith("workflow", round(a, b), a, b)
 		r.end(closed, "enough")
 		expired := r.openWith("workflow", round(a, b), a, b)
@@ -150,7 +150,7 @@ func TestTurnWithin(t *testing.T) {
 	runs(t, "time under an open request does not count", slow, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.openWith("discussion", expecting("["+expectation("turn_within", "audit", `{"seconds":60}`)+"]"), a, b)
-		r.say(a, ch, "go") // asks for half an hour
+		r.say(a, ch, "go") // the turn is paused for half an hour
 		r.pass(30*time.Minute + 59*time.Second)
 		if got := r.fired(); len(got) != 0 {
 			t.Fatalf("got %q", got)
@@ -217,7 +217,7 @@ func (claiming) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.Env
 	return fx
 }
 
-// asking is a discussion in which every text asks somebody else for half an
+// asking is a discussion whose turns are paused by a request for its first half
 // hour.
 type asking struct{ discussion.Adapter }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Folded writes down everything that is folded of a channel, also what no method
-// of the hub shows.
+// Folded returns a text of everything that is folded of a channel, including what
+// no method of the hub shows.
 func (h *Hub) Folded(ctx context.Context, id string) (string, error) {
 	return answer(ctx, h, id, func(ch *loadedChannel) (string, error) {
 		if ch.meta.State.Terminal() {
@@ -36,7 +36,8 @@ func (h *Hub) Folded(ctx context.Context, id string) (string, error) {
 	})
 }
 
-// SnapshotKey names the snapshot of a channel's fold, SnapshotVersion its version.
+// SnapshotKey returns the key of the snapshot of a channel's fold, SnapshotVersion
+// its version.
 func (h *Hub) SnapshotKey(id string) journal.ValueKey {
 	return savedKey(h.tenant.Channel(id))
 }

@@ -58,7 +58,7 @@ func TestReadingFromWhereThereIsNothing(t *testing.T) {
 	})
 }
 
-// others is a place in every shard but the first.
+// others returns a position in every shard but the first.
 func others(r *rig) string {
 	now, err := r.Now(ctx)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// Whether a follower of all channels keeps up or reads the journal because the
-// newest events in memory do not reach back to it, it sees each event once and in
-// the order of its channel.
+// A follower of all channels sees each event once and in the order of its channel,
+// whether it keeps up or reads the journal because the newest events in memory do
+// not reach back far enough.
 func TestWideFollowersShareTheNewestEvents(t *testing.T) {
 	t.Parallel()
 	for name, bytes := range map[string]int{"all are in memory": 0, "one is in memory": 2048, "none is in memory": 1} {

@@ -22,7 +22,7 @@ func (r *rig) follow(channelID string, o hub.FollowOptions) *hub.Follower {
 	return f
 }
 
-// read takes what is there, as "sequence data", with live ones marked.
+// read returns the available events as "sequence data", with live ones marked.
 func (r *rig) read(f *hub.Follower) (lines []string) {
 	r.t.Helper()
 	r.settle()

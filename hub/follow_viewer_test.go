@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// Whether a viewer may see an event is decided from what is durable: it does
-// not wait for the channel's newest batch, which is on its way to the disk.
+// Whether a viewer may see an event is decided from what is durable: the viewer
+// does not wait for the channel's newest batch, which is not durable yet.
 func TestViewersDoNotWaitForLaterBatches(t *testing.T) {
 	t.Parallel()
 	runs(t, "a follower with a viewer", hub.Options{}, func(t *testing.T, r *rig) {

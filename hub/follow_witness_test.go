@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// witness is a ledger that counts when it is asked without a state or members.
+// witness is a ledger that counts calls without a state or members.
 type witness struct {
 	ledger
 	asked, bare *atomic.Int64
@@ -33,9 +33,9 @@ func (w witness) Visible(m *channel.Metadata, s channel.State, in channel.Member
 	return w.ledger.Visible(m, s, in, e, agent)
 }
 
-// Whoever decides what somebody sees or is told is given state and members: when
+// Every decision about what an agent sees or receives gets state and members: when
 // posting, showing live, following, replaying and viewing, in a channel that is
-// loaded, that is not, and that has ended.
+// loaded, that is not loaded, and that has ended.
 func TestReadersAreJudgedByStateAndMembers(t *testing.T) {
 	t.Parallel()
 	w := witness{asked: &atomic.Int64{}, bare: &atomic.Int64{}}

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// agent is an identity with an endpoint in process. It acks invitations.
+// agent is an identity with an endpoint within the process. It acks invitations.
 type agent struct {
 	r    *rig
 	id   string
@@ -48,7 +48,7 @@ func (r *rig) agent(name string, edit ...func(*hub.Registration)) *agent {
 	return a
 }
 
-// human is agent for a person.
+// human does the same as agent, for a person.
 func (r *rig) human(name string, edit ...func(*hub.Registration)) *agent {
 	r.t.Helper()
 	return r.agent(name, append(edit, func(reg *hub.Registration) { reg.Passport.Kind = identity.Human })...)
@@ -111,14 +111,14 @@ func (a *agent) replaying(do func()) {
 	a.replay = do
 }
 
-// fail makes every further delivery to the agent fail; nil heals it.
+// fail makes every further delivery to the agent fail; nil ends that.
 func (a *agent) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.broken = err
 }
 
-// inbox returns what was delivered so far, once nothing is on its way.
+// inbox returns the deliveries so far, once none is pending.
 func (a *agent) inbox() []*envelope.Envelope {
 	a.r.settle()
 	a.mu.Lock()
@@ -130,10 +130,10 @@ func (a *agent) inbox() []*envelope.Envelope {
 	return list
 }
 
-// received is the types that were delivered so far.
+// received returns the types of the deliveries so far.
 func (a *agent) received() []string { return types(a.inbox()) }
 
-// clear forgets what was delivered so far.
+// clear removes the deliveries so far.
 func (a *agent) clear() {
 	a.r.settle()
 	a.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// ear is a listener that writes down what it is told.
+// ear is a listener that records its calls.
 type ear struct {
 	hub.NoopListener
 	mu       sync.Mutex
@@ -25,14 +25,14 @@ func (l *ear) line(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// heard returns everything told so far, one line each, in order.
+// heard returns all calls so far, one line each, in order.
 func (l *ear) heard() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lines)
 }
 
-// clear forgets everything told so far.
+// clear removes all calls so far.
 func (l *ear) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

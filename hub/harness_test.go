@@ -46,7 +46,7 @@ func holds(t *testing.T, statement string, o hub.Options, fn func(t *spec.T, r *
 	})
 }
 
-// runs is holds without a statement.
+// runs does the same as holds, without a statement.
 func runs(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -78,12 +78,12 @@ var byHand = hub.Options{TTLSweep: -1, ExpectationSweep: -1}
 // methods end the test at the first error.
 type rig struct {
 	*hub.Hub
-	ear    *ear // hears everything, across restarts
+	ear    *ear // records everything, across restarts
 	store  *mem.Store
 	engine *mem.Engine
 	shards int
 	dir    string         // of a store on disk, in which case engine is nil
-	stored journal.Engine // what the hub was opened on
+	stored journal.Engine // the engine that the hub was opened on
 
 	t      testing.TB
 	opts   hub.Options
@@ -95,7 +95,8 @@ func newRig(t testing.TB, o hub.Options) *rig {
 	return newRigOn(t, o, shards, "")
 }
 
-// newRigOn is newRig on a store in memory with so many shards, or on disk.
+// newRigOn does the same as newRig on a store in memory with a number of shards, or
+// on disk.
 func newRigOn(t testing.TB, o hub.Options, shards int, dir string) *rig {
 	t.Helper()
 	if o.Adapters == nil {
@@ -128,7 +129,7 @@ func (r *rig) start() {
 		r.t.Fatal(err)
 	}
 	for _, a := range r.agents {
-		// One that was unregistered, or lost in a crash, stays away.
+		// An agent that was unregistered, or lost in a crash, stays unbound.
 		_ = r.Bind(a.id, a)
 	}
 }
@@ -153,7 +154,7 @@ func (r *rig) restart(edit ...func(*hub.Options)) {
 	r.start()
 }
 
-// crash is a restart after a power loss: what was not synced is gone.
+// crash restarts after a power loss: unsynced data is lost.
 func (r *rig) crash(edit ...func(*hub.Options)) {
 	r.t.Helper()
 	r.engine.Faults().Crash()
@@ -172,7 +173,7 @@ func (r *rig) pass(d time.Duration) {
 	r.settle()
 }
 
-// settle waits until nothing happens any more without time passing.
+// settle waits until nothing more happens without time passing.
 func (r *rig) settle() {
 	if r.dir == "" {
 		synctest.Wait()
@@ -185,7 +186,7 @@ func (r *rig) open(kind string, creator *agent, others ...*agent) string {
 	return r.openWith(kind, nil, creator, others...)
 }
 
-// openWith is open with an edited request.
+// openWith does the same as open, with an edited request.
 func (r *rig) openWith(kind string, edit func(*hub.Opening), creator *agent, others ...*agent) string {
 	r.t.Helper()
 	opened, err := r.tryOpen(kind, edit, creator, others...)
@@ -206,12 +207,12 @@ func (r *rig) tryOpen(kind string, edit func(*hub.Opening), creator *agent, othe
 	return r.Open(context.Background(), o)
 }
 
-// knobs is an edit for openWith.
+// knobs returns an edit for openWith.
 func knobs(text string) func(*hub.Opening) {
 	return func(o *hub.Opening) { o.Knobs = []byte(text) }
 }
 
-// expecting is knobs with a list of expectations.
+// expecting returns knobs with a list of expectations.
 func expecting(list string) func(*hub.Opening) { return knobs(`{"expectations":` + list + `}`) }
 
 // say posts a text and returns its id.
@@ -232,7 +233,7 @@ func (r *rig) trySay(a *agent, channelID, text string) (string, error) {
 	return r.Post(context.Background(), &envelope.Envelope{Channel: channelID, Sender: a.id, Type: envelope.TypeText, Data: data}, nil)
 }
 
-// post posts an envelope of any type, which edit may finish.
+// post posts an envelope of any type, which edit may change.
 func (r *rig) post(a *agent, channelID, eventType, data string, edit ...func(*envelope.Envelope)) string {
 	r.t.Helper()
 	e := &envelope.Envelope{Channel: channelID, Sender: a.id, Type: eventType, Data: []byte(data)}
@@ -308,7 +309,7 @@ func (r *rig) audit(kinds ...string) []map[string]any {
 	}
 }
 
-// types is the history's event types.
+// types returns the event types of the history.
 func (r *rig) types(channelID string) []string {
 	r.t.Helper()
 	return types(r.log(channelID))

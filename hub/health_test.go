@@ -26,7 +26,7 @@ func (r *rig) health() hub.Health {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	holds(t, "ag2-hub#114: a fresh hub counts nothing", hub.Options{}, func(t *spec.T, r *rig) {
-		r.stop() // the harness listens; this one has nobody
+		r.stop() // the harness has a listener; this hub has none
 		r.opts.Listeners = nil
 		r.start()
 		data, err := json.Marshal(r.health())
@@ -50,7 +50,7 @@ func TestHealth(t *testing.T) {
 		r.post(b, first, "my.own", `{}`)
 		r.settle()
 		s := r.health()
-		t.Equal(*s.MaxPendingInboxDepth, int64(2)) // bob: three arrived, one answered
+		t.Equal(*s.MaxPendingInboxDepth, int64(2)) // bob: three deliveries, one answered
 		s.MaxPendingInboxDepth = nil
 		var bytes int64
 		page, _, err := r.AuditLog(context.Background(), hub.AuditQuery{})
@@ -84,7 +84,7 @@ func TestHealth(t *testing.T) {
 		r.end(kept, "")
 		check(2)
 		r.restart(func(o *hub.Options) { o.Adapters = []channel.Adapter{o.Adapters[1]} })
-		r.open("conversation", a, b) // counted before anyone asks
+		r.open("conversation", a, b) // opened before the first call
 		check(2)
 		check(2)
 		if got := r.health().AuditLogBytes; got == 0 || got > 1000 {

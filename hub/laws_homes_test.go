@@ -19,8 +19,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// estate is what homes must hold: for each home its channels by name, with the
-// number of their notes.
+// estate is the model of homes: for each home its channels by name, with the number
+// of their notes.
 type estate struct {
 	*rig
 	rt    *rapid.T
@@ -41,9 +41,9 @@ type estateChannel struct {
 
 var errBroken = errors.New("the seed breaks off")
 
-// TestLawHomesHoldWhatWasAcknowledged: whatever is made, seeded and deleted in homes,
-// and whenever the hub stops or the power fails, each home holds the channels that
-// were acknowledged, found by name and in lists, and nothing of any other.
+// TestLawHomesHoldWhatWasAcknowledged checks that each home holds the acknowledged
+// channels, found by name and in lists, and nothing of any other, whatever is made,
+// seeded and deleted, and whenever the hub stops or the power fails.
 func TestLawHomesHoldWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestLawHomesHoldWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// step does one thing in a home, which is made if it is not there.
+// step does one thing in a home, which it creates if necessary.
 func (w *estate) step() {
 	name := rapid.SampledFrom([]string{"x", "y"}).Draw(w.rt, "home")
 	in := w.homes[name]
@@ -104,7 +104,7 @@ func (w *estate) step() {
 	}
 }
 
-// say posts to the channel of a name, which opens it if there is none.
+// say posts to the channel with a name, which opens it if it does not exist.
 func (w *estate) say(in *estateHome, o hub.Opening, held *estateChannel) {
 	p := w.AdmitNamed(ctx, o, &envelope.Envelope{Sender: w.a.id, Type: "board.note", Data: []byte(`{}`)}, nil)
 	_, err := p.Wait(ctx)
@@ -119,8 +119,8 @@ func (w *estate) say(in *estateHome, o hub.Opening, held *estateChannel) {
 	held.notes++
 }
 
-// seed begins a channel with a history, which may break off, or be lost with the
-// power.
+// seed begins a channel with a history, which may be interrupted, or lost in a
+// power failure.
 func (w *estate) seed(in *estateHome, o hub.Opening, held *estateChannel) {
 	n := rapid.SampledFrom([]int{0, 1, 511, 600}).Draw(w.rt, "notes")
 	at := rapid.IntRange(0, 2*n+1).Draw(w.rt, "break")
@@ -162,7 +162,7 @@ func (w *estate) upTo(n, at int, do func() error) iter.Seq2[*envelope.Envelope, 
 	})
 }
 
-// opened notes a new channel; a name that is taken must be refused.
+// opened records a new channel; a name that is taken must be refused.
 func (w *estate) opened(in *estateHome, o hub.Opening, held *estateChannel, notes int, opened hub.Opened, err error) {
 	if held != nil {
 		if fault.CodeOf(err) != fault.Conflict {
@@ -180,7 +180,7 @@ func (w *estate) must(err error) {
 	}
 }
 
-// check holds names, lists, folds and logs against the model.
+// check compares names, lists, folds and logs with the model.
 func (w *estate) check() {
 	var all []string
 	for name, in := range w.homes {

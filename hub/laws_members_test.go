@@ -13,10 +13,10 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// TestLawListsAreTheMembers: whoever joins, leaves, speaks and is addressed, and
-// whenever the hub stops or the power fails, a room's members are those who joined
-// last, and each agent's lists hold the rooms it belongs to, and of the threads of
-// a room those in which it spoke or was addressed.
+// TestLawListsAreTheMembers checks that a room's members are those who joined last,
+// and that each agent's lists hold its rooms, and of the threads of a room those in
+// which it spoke or was addressed. Agents join, leave, speak and are addressed, and
+// the hub stops or the power fails at any time.
 func TestLawListsAreTheMembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestLawListsAreTheMembers(t *testing.T) {
 	})
 }
 
-// clubWorld is a room with threads, and the model of who belongs where.
+// clubWorld is a room with threads, and the model of their members.
 type clubWorld struct {
 	*rig
 	rt      *rapid.T
@@ -91,7 +91,7 @@ func (w *clubWorld) step() {
 	}
 }
 
-// speak posts to a thread, to somebody who may not belong to it.
+// speak posts to a thread, addressed to an agent that may not belong to it.
 func (w *clubWorld) speak(who *agent, thread string) {
 	to := w.anyone("to")
 	_, err := w.Post(ctx, &envelope.Envelope{Channel: thread, Sender: who.id, Type: "topic.note", To: to.id, Data: []byte(`{}`)}, nil)

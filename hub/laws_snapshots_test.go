@@ -22,14 +22,14 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// saving is a hub that saves its folds soon.
+// saving returns the options of a hub that saves its folds soon.
 func saving() hub.Options {
 	return hub.Options{
 		Adapters: append(adapter.All(), club{}, topic{}, board{}, ledger{}), SnapshotAfter: 4, EvictAfter: time.Minute,
 	}
 }
 
-// snapshotDrops is a store that notes which snapshots are dropped one by one.
+// snapshotDrops is a store that records which snapshots are dropped one by one.
 type snapshotDrops struct {
 	journal.Engine
 	keys []journal.ValueKey
@@ -40,7 +40,7 @@ func (s *snapshotDrops) DropSnapshot(ctx context.Context, key journal.ValueKey) 
 	return s.Engine.DropSnapshot(ctx, key)
 }
 
-// snapshot returns the snapshot of a channel's fold; nil: there is none.
+// snapshot returns the snapshot of a channel's fold, or nil if there is none.
 func (r *rig) snapshot(ch string) *journal.Snapshot {
 	r.t.Helper()
 	r.settle()
@@ -64,8 +64,8 @@ func (r *rig) folded(ch string) string {
 	return s
 }
 
-// TestLawSnapshotsChangeNothing: what is folded from a snapshot and the rest of the
-// log is what is folded from the log alone, and what is folded live.
+// TestLawSnapshotsChangeNothing checks that the fold from a snapshot and the rest
+// of the log equals the fold from the log alone, and the live fold.
 func TestLawSnapshotsChangeNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestLawSnapshotsChangeNothing(t *testing.T) {
 	})
 }
 
-// act does something anywhere, which may be refused.
+// act does something random, which may be refused.
 func (w *world) act() {
 	switch rapid.IntRange(0, 9).Draw(w.rt, "act") {
 	case 0:
@@ -298,7 +298,7 @@ func (doubled) Codec() channel.Codec {
 	return c
 }
 
-// Codec of a club: its members, then since when each belongs.
+// Codec encodes the members of a club, then since when each belongs.
 func (club) Codec() channel.Codec {
 	return channel.Codec{
 		Version: 1,

@@ -34,8 +34,8 @@ func law(t *testing.T, property func(rt *rapid.T, r *rig)) {
 // timeless hides the deadline, which a bubble does not have.
 type timeless struct{ testing.TB }
 
-// quiet reports a rig's failures to rapid, which shrinks them; what the rig
-// would clean up at the end of the test is stopped by the law itself.
+// quiet reports a rig's failures to rapid, which shrinks them. The law itself stops
+// what the rig would clean up at the end of the test.
 type quiet struct {
 	testing.TB
 	rt *rapid.T
@@ -113,8 +113,8 @@ func TestLawClosedAcceptsNothing(t *testing.T) {
 	})
 }
 
-// Everyone reads what it may see, in log order; whoever was away, at least
-// once, and nobody anything else.
+// Every agent receives what it may see, in log order, and nothing else; an agent
+// that was away, at least once.
 func TestLawDelivery(t *testing.T) {
 	t.Parallel()
 	law(t, func(rt *rapid.T, r *rig) {
@@ -148,7 +148,7 @@ func TestLawDelivery(t *testing.T) {
 	})
 }
 
-// checkInbox holds what an agent was told against the logs.
+// checkInbox compares an agent's deliveries with the logs.
 func (w *world) checkInbox(p *agent) {
 	told := map[string][]*envelope.Envelope{}
 	for _, e := range p.inbox() {
@@ -168,7 +168,7 @@ func (w *world) checkInbox(p *agent) {
 			seen[e.ID], high = true, max(high, e.Seq)
 		}
 		if m.State.Terminal() {
-			continue // what it missed of an ended channel is not replayed
+			continue // what an agent missed of an ended channel is not replayed
 		}
 		for _, e := range w.log(ch) {
 			due := m.Has(p.id) && e.Sender != p.id && e.VisibleTo(p.id)

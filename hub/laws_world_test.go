@@ -57,7 +57,7 @@ func (w *world) openAny() {
 	w.channels = append(w.channels, w.openWith(kind, edit, creator, others...))
 }
 
-// anyGraph draws rules over the people in the world.
+// anyGraph draws rules over the agents in the world.
 func (w *world) anyGraph(creator *agent) string {
 	var rules []string
 	for range rapid.IntRange(0, 4).Draw(w.rt, "rules") {
@@ -79,7 +79,7 @@ func (w *world) anyGraph(creator *agent) string {
 		creator.id, strings.Join(rules, ","))
 }
 
-// speak posts something random, which may well be refused.
+// speak posts something random, which may be refused.
 func (w *world) speak() (*envelope.Envelope, error) {
 	e := w.anything()
 	_, err := w.Post(ctx, e, nil)

@@ -26,7 +26,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// traced is a hub's options with a recorder of spans, and the lines of a log.
+// traced returns a hub's options with a recorder of spans, and the lines of a log.
 func traced() (hub.Options, *tracetest.SpanRecorder, *bytes.Buffer) {
 	spans, lines := tracetest.NewSpanRecorder(), &bytes.Buffer{}
 	log := spanlog.New(lines)
@@ -168,7 +168,7 @@ func TestEnvelopeSpans(t *testing.T) {
 	})
 }
 
-// fragile is an arbiter that breaks when it is asked about a delivery.
+// fragile is an arbiter that panics when it is asked about a delivery.
 type fragile struct {
 	hub.Rules
 	broken bool

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// Lists cost their reader's share of limits.lists, and all of them no more than
-// the whole; what is owed is paid off with time.
+// Lists cost their reader's share of limits.lists, and all lists no more than the
+// whole; the debt is paid off with time.
 func TestListsAreBounded(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

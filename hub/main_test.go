@@ -12,9 +12,9 @@ import (
 // shards is how many shards a test's store in memory has.
 var shards = 1
 
-// Every test runs twice: on stores of one shard, as the embedded engines have, and
-// of eight. The laws run on whole hubs, so a few histories take as long as many of
-// a pure function; PARLEY_SCALE asks for more.
+// TestMain runs every test twice: on stores of one shard, as the embedded engines
+// have, and of eight. The laws run on whole hubs, so a few histories take as long
+// as many of a pure function; PARLEY_SCALE asks for more.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("rapid.checks", strconv.Itoa(scale.N(60))); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// kept is the families of the logs, and the number of values, that a home's
-// partition holds.
+// kept returns the families of the logs, and the number of values, in a home's
+// partition.
 func (r *rig) kept(home hub.Home) (families []string, values int) {
 	r.t.Helper()
 	p := journal.PartitionName{Tenant: "main", Partition: "home/" + home.ID}
@@ -38,7 +38,7 @@ func (r *rig) kept(home hub.Home) (families []string, values int) {
 	return families, values
 }
 
-// index counts the index entries whose key or value names something.
+// index counts the index entries whose key or value contains a text.
 func (r *rig) index(text string) (n int) {
 	r.t.Helper()
 	for entry, err := range journal.IndexAll(ctx, r.stored, journal.ScanOptions{}) {
@@ -58,8 +58,8 @@ func (r *rig) furnish(home hub.Home, a, b *agent) (one, two string) {
 	return r.furnishFor("", home, a, b)
 }
 
-// furnishFor is furnish with a prefix for names, because the ids of tasks are those
-// of the whole hub.
+// furnishFor does the same as furnish with a prefix for names, because the ids of
+// tasks are unique in the whole hub.
 func (r *rig) furnishFor(prefix string, home hub.Home, a, b *agent) (one, two string) {
 	r.t.Helper()
 	open := func(name string) string {

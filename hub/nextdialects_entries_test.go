@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// file is a board that puts what an envelope's task names into the
-// index: "file.put", "file.all" among all homes too, "file.drop" removes it.
+// file is a board that uses an envelope's task as an index key: "file.put" adds the
+// entry, "file.all" also among all homes, "file.drop" removes it.
 type file struct{ board }
 
 func (file) Manifest() channel.Manifest {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// home finds or makes a home.
+// home returns a home. It creates the home if necessary.
 func (r *rig) home(kind, name string) hub.Home {
 	r.t.Helper()
 	home, err := r.Home(ctx, kind, name)
@@ -26,7 +26,7 @@ func (r *rig) home(kind, name string) hub.Home {
 	return home
 }
 
-// in is an edit for openWith.
+// in returns an edit for openWith.
 func in(home hub.Home) func(*hub.Opening) { return func(o *hub.Opening) { o.Home = home.ID } }
 
 // listAll lists channels in pages of two.

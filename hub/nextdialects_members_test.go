@@ -15,7 +15,7 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// club is an adapter whose members are folded: whoever joins belongs until it
+// club is an adapter whose members are folded: an agent that joins belongs until it
 // leaves. Members read everything said since they joined, guests may speak, and
 // only its own dialect opens it.
 type club struct{ board }
@@ -98,7 +98,7 @@ func TestFoldedMembers(t *testing.T) {
 		if _, err := r.Follow(ctx, ch, hub.FollowOptions{As: c.id}); fault.CodeOf(err) != fault.AccessDenied {
 			t.Errorf("carol, who never joined: %v", err)
 		}
-		r.post(c, ch, "club.note", `{"guest":true}`) // admitted, and still no member
+		r.post(c, ch, "club.note", `{"guest":true}`) // admitted, but not a member
 		r.post(b, ch, "club.leave", `{}`)
 		r.post(a, ch, "club.note", `{"n":3}`)
 		if got, want := r.read(f), []string{`5 {"guest":true}`}; len(got) > 1 || len(got) == 1 && got[0] != want[0] {
@@ -135,7 +135,7 @@ func TestOpenedAtOnce(t *testing.T) {
 		if ids := opened.IDs(); !slices.Equal(ids, []string{a.id}) || !opened.ExpiresAt.IsZero() {
 			t.Errorf("participants %v, ends %v", ids, opened.ExpiresAt)
 		}
-		r.pass(3 * time.Hour) // the default of a rule is two
+		r.pass(3 * time.Hour) // the default of a rule is two hours
 		if m := r.channel(opened.ID); m.State != channel.Active {
 			t.Errorf("after three hours it is %v", m.State)
 		}

@@ -52,8 +52,8 @@ func (r *rig) topicOf(room string, creator *agent) string {
 	return opened.ID
 }
 
-// belongs reports in which ways an agent belongs to a channel: all of them must
-// agree.
+// belongs reports whether an agent belongs to a channel. It checks that all ways to
+// ask agree.
 func (r *rig) belongs(a *agent, ch string) bool {
 	r.t.Helper()
 	in, err := r.Members(ctx, ch)
@@ -155,7 +155,8 @@ func TestMembersOfAnotherChannel(t *testing.T) {
 		r.post(a, thread, "topic.note", `{"n":1}`)
 		release := r.hold()
 		defer release()
-		// The join is ordered, and not durable: it is not what the thread asks.
+		// The leave is ordered but not durable, so it does not affect the thread
+		// yet.
 		c := r.Admit(ctx, &envelope.Envelope{Channel: room, Sender: b.id, Type: "club.leave", Data: []byte(`{}`)}, nil)
 		if got := r.read(f); len(got) != 1 {
 			t.Errorf("while the room waits for the disk bob reads %v", got)
@@ -173,7 +174,8 @@ func TestMembersOfAnotherChannel(t *testing.T) {
 	})
 }
 
-// lists is in whose lists of channels a channel is, of all and of open ones.
+// lists returns the agents that have a channel in their lists of all and of open
+// channels.
 func (r *rig) lists(ch string, agents ...*agent) (all, open []string) {
 	r.t.Helper()
 	for _, a := range agents {
@@ -232,7 +234,7 @@ func TestListsFollowMembers(t *testing.T) {
 		r.post(agents[0], ch, "topic.note", `{}`)
 		r.post(agents[0], ch, "topic.note", `{}`, directed(agents[1]))
 		r.post(agents[1], ch, "topic.note", `{}`, func(e *envelope.Envelope) { e.Audience = []string{agents[2].id, agents[5].id, "nobody"} })
-		want := []string{"a0", "a1", "a2"} // a5 does not belong
+		want := []string{"a0", "a1", "a2"} // a5 is not a member
 		check(t, r, ch, agents, want, want)
 		r.post(agents[1], room, "club.leave", `{}`)
 		want = []string{"a0", "a2"}

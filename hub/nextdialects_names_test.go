@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// shelf is a board whose idempotency keys count in the whole home.
+// shelf is a board whose idempotency keys are unique in the whole home.
 type shelf struct{ board }
 
 func (shelf) Manifest() channel.Manifest {
@@ -36,7 +36,7 @@ func note(from *agent, key string) *envelope.Envelope {
 	return &envelope.Envelope{Sender: from.id, Type: "board.note", Data: []byte(`{}`), Key: key}
 }
 
-// holder is the channel that a conflict names.
+// holder returns the channel that a conflict names.
 func holder(err error) string {
 	var refusal *fault.Error
 	if !errors.As(err, &refusal) || refusal.Code != fault.Conflict || refusal.Reason != fault.Taken {
@@ -362,8 +362,8 @@ func TestKeysOfAHome(t *testing.T) {
 	})
 }
 
-// holdBehind is hold with a batch on its way, so that what follows is not handed
-// to the store yet and can fail.
+// holdBehind does the same as hold with a pending batch, so that later batches are
+// not handed to the store yet and can fail.
 func (r *rig) holdBehind() (release func()) {
 	free := r.hold()
 	done := make(chan struct{})
@@ -378,7 +378,8 @@ func (r *rig) holdBehind() (release func()) {
 	}
 }
 
-// meanwhile does something between the first checks of a post and its channel's.
+// meanwhile calls a function between the first checks of a post and those of its
+// channel.
 type meanwhile struct {
 	hub.Rules
 	do func()

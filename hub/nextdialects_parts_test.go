@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// chapter is an adapter of channels that are part of a club, whose name is their
-// label.
+// chapter is an adapter of channels that are part of a club. Their label is the
+// club's name.
 type chapter struct{ topic }
 
 func (chapter) Manifest() channel.Manifest {
@@ -111,7 +111,8 @@ func TestDeleteWithParts(t *testing.T) {
 		if err := crashing.Delete(ctx, whole, theOperator); err == nil {
 			t.Error("deleted though nothing can be dropped")
 		}
-		// Until it is finished, the name is not free, and nothing is opened in it.
+		// Until the deletion is finished, the name is not free, and nothing can be
+		// opened in it.
 		_, err = crashing.Open(ctx, hub.Opening{Creator: a.id, Type: "club", Dialect: "clubs", Home: home.ID, Name: "dock"})
 		if fault.CodeOf(err) != fault.Conflict {
 			t.Errorf("opened again: %v", err)
@@ -156,7 +157,8 @@ func TestDeleteWithParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 4 {
-			// The channel may also go between the opening and the first note.
+			// The channel may also be deleted between the opening and the first
+			// note.
 			if err := <-done; fault.CodeOf(err) != fault.NotFound && fault.ReasonOf(err) != fault.ChannelEnded {
 				t.Errorf("refused with %v", err)
 			}

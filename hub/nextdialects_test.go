@@ -16,9 +16,9 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// board is an adapter unlike AG2's: it opens at once, tells only whom an
-// envelope is directed to while everyone may read, counts notes, keeps receipts
-// beside its history, takes names across the hub, and reminds.
+// board is an adapter unlike AG2's: it opens at once, delivers an envelope only to
+// those that it is directed to while everyone may read it, counts notes, keeps
+// receipts in its side log, takes names across the hub, and sets reminders.
 type board struct{ notes int }
 
 func (board) Manifest() channel.Manifest {
@@ -277,7 +277,7 @@ func TestOtherDialectsFit(t *testing.T) {
 	})
 }
 
-// brittle no longer understands its channels.
+// brittle is a board that can no longer fold its channels.
 type brittle struct{ board }
 
 func (brittle) Initial(*channel.Metadata) (channel.State, error) {

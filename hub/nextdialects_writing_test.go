@@ -44,7 +44,7 @@ func (ledger) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope.Env
 	return nil
 }
 
-// OnAccepted follows an envelope that names what it wants.
+// OnAccepted returns the effects that an envelope's type names.
 func (ledger) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	draft := func(name string, where channel.Where) channel.Draft {
 		return channel.Draft{Where: where, Envelope: envelope.Envelope{Type: "ledger." + name, Data: []byte(`{}`)}}
@@ -97,7 +97,7 @@ func (r *rig) side(a *agent, channelID, eventType string, edit ...func(*envelope
 	return r.AdmitSide(ctx, e, nil).Wait(ctx)
 }
 
-// shown reads what a follower has been shown so far, each with its position.
+// shown returns what a follower has received so far, each event with its position.
 func (r *rig) shown(f *hub.Follower) (lines []string) {
 	r.t.Helper()
 	r.settle()
@@ -269,7 +269,7 @@ func TestSideEnvelopes(t *testing.T) {
 		if _, err := r.side(a, two, "ledger.claim"); err != nil {
 			t.Error(err)
 		}
-		// What it causes in the history folds before it, as it does when loading.
+		// The history that it causes is folded before it, as on loading.
 		if _, err := r.side(a, one, "ledger.all"); err != nil {
 			t.Fatal(err)
 		}
@@ -314,8 +314,8 @@ func TestSideEnvelopes(t *testing.T) {
 	})
 }
 
-// What is folded live is what is folded when loading, whatever is written to
-// which log, and a follower's position never goes back.
+// The live fold equals the fold on loading, whatever is written to either log, and
+// a follower's position never goes back.
 func TestLawBothLogsFoldAlike(t *testing.T) {
 	t.Parallel()
 	law(t, func(rt *rapid.T, r *rig) {

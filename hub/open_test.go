@@ -36,7 +36,7 @@ func (r *rig) answer(a *agent, channelID, answer string) {
 	}
 }
 
-// opening opens a channel in the background and returns it once it is there.
+// opening opens a channel in the background and returns its id once it exists.
 func (r *rig) opening(kind string, edit func(*hub.Opening), creator *agent, others ...*agent) (id string, result func() (hub.Opened, error)) {
 	r.t.Helper()
 	type answer struct {
@@ -57,7 +57,7 @@ func (r *rig) opening(kind string, edit func(*hub.Opening), creator *agent, othe
 	return after[len(after)-1], func() (hub.Opened, error) { a := <-answers; return a.opened, a.err }
 }
 
-// terse is a conversation that its participants end, and that gives no reason.
+// terse is a conversation that its participants end without a reason.
 type terse struct{ conversation.Adapter }
 
 func (terse) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) channel.Effects {
@@ -273,11 +273,11 @@ func TestOpening(t *testing.T) {
 		r.end(first, "")
 		r.open("conversation", a, b)
 		for range 5 {
-			r.open("conversation", b, a) // bob has no cap
+			r.open("conversation", b, a) // bob has no limit
 		}
 		t.Equal(len(r.listed()), 8)
 		r.end(second, "")
-		r.open("conversation", a, b) // what bob opened does not count
+		r.open("conversation", a, b) // channels that bob opened do not count
 	})
 	holds(t, "ag2-hub#57: closing a pending channel releases its creator", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob").ignoreInvites()

@@ -33,7 +33,7 @@ func audience(to ...*agent) func(*envelope.Envelope) {
 	}
 }
 
-// texts is what an agent was told in words.
+// texts returns the texts that an agent received.
 func (a *agent) texts() []string {
 	got := []string{}
 	for _, e := range a.inbox() {
@@ -147,7 +147,7 @@ func TestPosting(t *testing.T) {
 		_, err = r.trySay(a, ch, "4")
 		t.ErrorContains(err, "inbox at capacity")
 	})
-	// burst posts without waiting for the disk, and counts what was let in.
+	// burst posts without waiting for the disk, and counts the accepted posts.
 	burst := func(r *rig, a *agent, ch string, posts int) (stored, full int) {
 		release := r.hold()
 		var list []*hub.Pending
@@ -206,7 +206,7 @@ func TestPosting(t *testing.T) {
 	})
 	holds(t, "ag2-hub#56: inbox capacity never blocks invites, acks, opened or closed", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b, c := r.agent("alice", small), r.agent("bob", small), r.agent("carol")
-		for _, full := range []*agent{a, b} { // who acks, and who is acked
+		for _, full := range []*agent{a, b} { // the one who acks, and the one who is acked
 			ch := r.open("conversation", c, full)
 			r.say(c, ch, "1")
 			r.say(c, ch, "2")
@@ -317,7 +317,7 @@ func TestPosting(t *testing.T) {
 		t.NoError(err)
 		t.Equal(b.texts(), []string{text("hi")})
 		t.Equal(r.log(ch)[3].Audience, []string{"ghost", b.id})
-		t.Equal(r.ear.heard()[5:], []string{"posted ag2.msg.text"}) // and of no failure
+		t.Equal(r.ear.heard()[5:], []string{"posted ag2.msg.text"}) // and no failure
 	})
 	holds(t, "ag2-hub#70 ag2-channels#130: a missing adapter or state refuses posts", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// One answer at most; open exactly while it is neither answered, expired nor
-// cancelled; the index equals the fold.
+// A request has at most one answer; it is open exactly while it is neither
+// answered, expired nor cancelled; the index equals the fold.
 func TestLawRequests(t *testing.T) {
 	t.Parallel()
 	law(t, func(rt *rapid.T, r *rig) {
@@ -89,7 +89,7 @@ func TestLawRequests(t *testing.T) {
 					}
 				}
 			}
-			r.pass(2 * time.Second) // so that the sweep has been
+			r.pass(2 * time.Second) // so that the sweep has run
 			expire()
 			byState := map[request.State][]string{}
 			for _, id := range ids {

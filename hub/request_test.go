@@ -17,7 +17,7 @@ import (
 
 var yesOrNo = []request.Choice{{ID: "approve", Label: "Approve", Consequence: "The file is removed."}, {ID: "deny", Label: "Deny"}}
 
-// askingFor is a request for an approval.
+// askingFor returns a request for an approval.
 func askingFor(a *agent, channelID string, edit ...func(*hub.Asking)) hub.Asking {
 	q := hub.Asking{Request: hub.Request{
 		Kind: request.Approval, Channel: channelID, AskedBy: a.id, Title: "Remove the file?", Choices: yesOrNo,
@@ -51,7 +51,7 @@ func (r *rig) request(id string) hub.Request {
 	return got
 }
 
-// requests lists the ids that a query selects, page by page.
+// requestIDs lists the ids that a query selects, page by page.
 func (r *rig) requestIDs(q hub.RequestQuery) (ids []string) {
 	r.t.Helper()
 	for {
@@ -139,7 +139,7 @@ func TestRequests(t *testing.T) {
 		r.stop()
 		<-time.After(time.Minute)
 		r.start()
-		// The answer comes before the sweep, and yet too late.
+		// The answer comes before the sweep, but after the deadline.
 		_, err := r.Answer(ctx, soon.ID, hub.Answer{Choice: "approve"}, nil)
 		if fault.ReasonOf(err) != fault.RequestExpired {
 			t.Errorf("a late answer: %v", err)

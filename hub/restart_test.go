@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// state is a channel's folded state as its adapter writes it.
+// state returns a channel's folded state as its adapter encodes it.
 func (r *rig) state(channelID string) string {
 	r.t.Helper()
 	s, err := r.State(ctx, channelID)
@@ -37,7 +37,7 @@ func (r *rig) state(channelID string) string {
 	return string(data)
 }
 
-// everything is what a hub knows, as text that can be compared.
+// everything returns the state of a hub as text that can be compared.
 func (r *rig) everything() map[string]string {
 	r.t.Helper()
 	all := map[string]string{}
@@ -245,8 +245,8 @@ func TestRestart(t *testing.T) {
 		t.Equal(r.state(ch), fmt.Sprintf(`{"participant_order":[%q,%q,%q],"expected_next_speaker":%q,"last_speaker_id":%q,"last_envelope_id":%q,"turn_count":2}`,
 			a.id, b.id, c.id, c.id, b.id, id))
 	})
-	// flow is a workflow that is neither opened nor begun by its first
-	// participant, after a write of its context and one turn.
+	// flow returns a workflow that its first participant neither opened nor began,
+	// after a write of its context and one turn.
 	flow := func(r *rig) (ch, id string, a, b, c *agent) {
 		a, b, c = r.agent("alice"), r.agent("bob"), r.agent("carol")
 		ch = r.openWith("workflow", func(o *hub.Opening) {
@@ -301,7 +301,7 @@ func TestRestart(t *testing.T) {
 		t.Equal(len(r.fired()), 50)
 		s := r.Stats()
 		t.Equal([]int{s.Loaded, s.Waiting, s.Opening}, []int{0, 0, 0})
-		t.Equal(len(r.everything()), 103) // with the three who took part
+		t.Equal(len(r.everything()), 103) // with the three participants
 	})
 	holds(t, "seed-000#14 seed-000#16: sequences count 1, 2, 3 without gaps", hub.Options{}, func(t *spec.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob")
@@ -394,7 +394,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// More channels than may be loaded are not kept for long.
+// Channels beyond the limit of loaded ones are soon evicted.
 func TestTooManyLoaded(t *testing.T) {
 	t.Parallel()
 	runs(t, "limits.loaded_channels", hub.Options{Limits: hub.Limits{LoadedChannels: 3}}, func(t *testing.T, r *rig) {
@@ -409,7 +409,7 @@ func TestTooManyLoaded(t *testing.T) {
 	})
 }
 
-// What has ended is folded only for who asks what it came to.
+// An ended channel is folded only for callers that ask for its result.
 func TestEndedIsNotFolded(t *testing.T) {
 	t.Parallel()
 	runs(t, "posts are refused from what is known of it", byHand, func(t *testing.T, r *rig) {

@@ -15,7 +15,8 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// site is a channel of one hub, and who speaks there for the others.
+// site is a channel of one hub, and the identity that speaks there for the other
+// hubs.
 type site struct {
 	*rig
 	channel string
@@ -30,7 +31,7 @@ func newSite(t *testing.T, o hub.Options) *site {
 	return s
 }
 
-// texts are what was said there.
+// said returns the texts of the channel.
 func (s *site) said() (list []string) {
 	reader := channel.ReaderOf(conversation.Adapter{}, nil)
 	for _, e := range s.log(s.channel) {
@@ -43,8 +44,8 @@ func (s *site) said() (list []string) {
 	return list
 }
 
-// relays says in one place what is said in another, whoever said it. A careless
-// one does so under a new id each time.
+// relays repeats every text of one site at another, regardless of its sender. A
+// careless relay uses a new id each time.
 func relays(ctx context.Context, wg *sync.WaitGroup, from, to *site, careless bool) {
 	wg.Go(func() {
 		f, err := from.Follow(ctx, from.channel, hub.FollowOptions{})
@@ -75,8 +76,8 @@ func relays(ctx context.Context, wg *sync.WaitGroup, from, to *site, careless bo
 	})
 }
 
-// However hubs are joined, what is said once arrives once everywhere, and a
-// relay that forgets where things came from comes to an end, too.
+// However hubs are connected, each text arrives once everywhere, and even a relay
+// that drops the origin of texts ends.
 func TestRingsEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// saying is a text that came in by another dialect.
+// saying returns a text that came in through another dialect.
 func saying(a *agent, channelID, id, text string) hub.Saying {
 	return hub.Saying{
 		Channel: channelID, Sender: a.id, Message: message.Envelope{Type: message.TypeText, Content: text},
@@ -56,7 +56,7 @@ func TestSay(t *testing.T) {
 		if _, err := r.Say(ctx, saying(a, ch, "m-2", "first"), nil).Wait(ctx); err != nil {
 			t.Error(err)
 		}
-		// A refusal has not used the origin up.
+		// A refused text does not use up the origin.
 		if _, err := r.Say(ctx, saying(b, ch, "m-1", "now"), nil).Wait(ctx); err != nil {
 			t.Error(err)
 		}

@@ -35,8 +35,8 @@ func each(list []*envelope.Envelope, last error) iter.Seq2[hub.ImportedEnvelope,
 	}
 }
 
-// An imported channel has its envelopes' ids, times and senders, has ended, says
-// where it came from, stays after a restart, and nobody was told.
+// An imported channel has its envelopes' ids, times and senders, has ended, names
+// its origin, stays after a restart, and was not delivered to anyone.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	stored(t, "a conversation", hub.Options{}, func(t *testing.T, r *rig) {
@@ -82,8 +82,8 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// beside are envelopes of which every hundredth is kept beside the others, and the
-// last of those is changed.
+// beside yields envelopes of which every hundredth is in the side log, and changes
+// the last of those.
 func beside(list []*envelope.Envelope, last func(*envelope.Envelope)) iter.Seq2[hub.ImportedEnvelope, error] {
 	return func(yield func(hub.ImportedEnvelope, error) bool) {
 		for n, e := range list {
@@ -98,8 +98,8 @@ func beside(list []*envelope.Envelope, last func(*envelope.Envelope)) iter.Seq2[
 	}
 }
 
-// What was kept beside a history is folded in its place, keeps ids and times, and is
-// no request of this hub.
+// Envelopes of the side log are folded in their place, keep ids and times, and are
+// not requests of this hub.
 func TestImportKeepsWhatWasBeside(t *testing.T) {
 	t.Parallel()
 	runs(t, "in its place", withLedger, func(t *testing.T, r *rig) {
@@ -165,8 +165,8 @@ func TestImportKeepsWhatWasBeside(t *testing.T) {
 	})
 }
 
-// importedAs checks that a copy lists the request that was answered and the one that
-// was not, under their ids, each to be read only.
+// importedAs checks that a copy lists the answered request and the open one, under
+// their ids, and that both are read-only.
 func (r *rig) importedAs(m *channel.Metadata, answered, open hub.Request) {
 	r.t.Helper()
 	ids := []string{answered.ID, open.ID}
@@ -208,7 +208,7 @@ func (r *rig) importedAs(m *channel.Metadata, answered, open hub.Request) {
 	}
 }
 
-// entriesRead counts the records that are read of a journal.
+// entriesRead counts the records that are read from a journal.
 type entriesRead struct {
 	journal.Engine
 	count atomic.Int64
@@ -220,8 +220,8 @@ func (r *entriesRead) Read(ctx context.Context, log journal.LogName, o journal.R
 	return page, err
 }
 
-// A page of the requests of an imported channel reads these requests, and not everything
-// that is kept beside the history.
+// A page of the requests of an imported channel reads these requests, and not the
+// whole side log.
 func TestPagesOfImportedRequests(t *testing.T) {
 	t.Parallel()
 	runs(t, "of many", withLedger, func(t *testing.T, r *rig) {
@@ -284,7 +284,7 @@ func TestPagesOfImportedRequests(t *testing.T) {
 	})
 }
 
-// Agents of another hub need not be known here; a kind of channel must be.
+// Agents of another hub may be unknown here; the type of channel may not.
 func TestImportFromElsewhere(t *testing.T) {
 	t.Parallel()
 	runs(t, "of strangers", hub.Options{}, func(t *testing.T, r *rig) {
@@ -309,7 +309,7 @@ func TestImportFromElsewhere(t *testing.T) {
 	})
 }
 
-// What turns out to be damaged, or breaks a bound, leaves nothing behind.
+// An import that is damaged, or exceeds a bound, leaves nothing behind.
 func TestABrokenImportLeavesNothing(t *testing.T) {
 	t.Parallel()
 	runs(t, "at each place", hub.Options{Limits: hub.Limits{EventBytes: 1000}}, func(t *testing.T, r *rig) {

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// notes are n notes; step, if given, is called before each with its number.
+// notes yields n notes; step, if given, is called before each with its number.
 func notes(n int, step func(i int) error) iter.Seq2[*envelope.Envelope, error] {
 	return func(yield func(*envelope.Envelope, error) bool) {
 		for i := range n {
@@ -37,7 +37,7 @@ func notes(n int, step func(i int) error) iter.Seq2[*envelope.Envelope, error] {
 	}
 }
 
-// bare reports whether nothing of a seed is in a home.
+// bare returns an error if anything of a seed is in a home.
 func (r *rig) bare(home hub.Home) error {
 	for _, family := range []string{"history", "side", "meta"} {
 		if n := r.logsOf("home/"+home.ID, family); n != 0 {
@@ -351,7 +351,7 @@ func (b hookedBoard) OnAccepted(m *channel.Metadata, s channel.State, e *envelop
 func TestSeedsInACrash(t *testing.T) {
 	t.Parallel()
 	const count = 1200                   // two full batches, the rest, and that of the creation
-	before := []int{0, 600, 1100, count} // number of the note before which each of them is yet to be written
+	before := []int{0, 600, 1100, count} // number of the note before which each batch is yet to be written
 	for batch := range before {
 		for _, how := range []string{"lost", "failed", "unknown"} {
 			inject := func() {}
@@ -393,7 +393,7 @@ func TestSeedsInACrash(t *testing.T) {
 				}
 				inject = func() {}
 				r.restart()
-				if batch == 3 && how == "unknown" { // it was there after all
+				if batch == 3 && how == "unknown" { // it was durable after all
 					id, err := r.Named(ctx, home.ID, "board", "n")
 					if err != nil || len(r.log(id)) != count || r.state(id) != fmt.Sprint(count) {
 						t.Errorf("the channel that may be there: %v", err)

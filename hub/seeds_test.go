@@ -20,7 +20,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// last is the newest envelope of a channel.
+// last returns the newest envelope of a channel.
 func (r *rig) last(channelID string) *envelope.Envelope {
 	r.t.Helper()
 	log := r.log(channelID)
@@ -252,7 +252,7 @@ func TestSeedEnvelope(t *testing.T) {
 	})
 }
 
-// everyone is a graph in which all speak in turn.
+// everyone returns a graph in which all speak in turn.
 func everyone(first string) string {
 	return fmt.Sprintf(`{"initial_speaker":%q,"transitions":[{"when":{"name":"always","args":{}},"then":{"name":"round_robin","args":{}}}]}`, first)
 }
@@ -437,7 +437,7 @@ func (l leaving) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.En
 	return channel.Effects{Next: l.next, Reason: "said bye"}
 }
 
-// shouts is true for texts that end loudly.
+// shouts is true for texts that end with an exclamation mark.
 type shouts struct{}
 
 func (shouts) Name() string { return "shouts" }

@@ -136,8 +136,8 @@ func (unfoldable) Initial(*channel.Metadata) (channel.State, error) {
 	return nil, errors.New("an older graph")
 }
 
-// alarm is a conversation whose participants set deadlines: a post of type
-// "set" with {"name","in"} sets one, in seconds, 0 removes it.
+// alarm is a conversation whose participants set deadlines: a post of type "set"
+// with {"name","in"} sets one, in seconds; 0 removes it.
 type alarm struct{ conversation.Adapter }
 
 func (alarm) OnAccepted(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) channel.Effects {

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// What is counted of tasks as they change is what a hub that has just been opened
-// counts by looking at them.
+// The counts of tasks that are updated with each change equal those of a hub that
+// has just been opened and counts all tasks.
 func TestOpenTasksAreCountedAsTheyChange(t *testing.T) {
 	t.Parallel()
 	runs(t, "random changes", hub.Options{}, func(t *testing.T, r *rig) {
@@ -59,9 +59,9 @@ func TestOpenTasksAreCountedAsTheyChange(t *testing.T) {
 				if random.IntN(2) == 0 {
 					one.Channel = open[random.IntN(len(open))]
 				}
-				_ = r.ObserveTask(ctx, one, nil, hub.MirrorOff) // one that has ended stays as it is
+				_ = r.ObserveTask(ctx, one, nil, hub.MirrorOff) // an ended task does not change
 			default:
-				_ = r.UpdateTask(ctx, task.Update{ID: id, State: states[random.IntN(len(states))]}, nil, hub.MirrorOff) // it may not be known
+				_ = r.UpdateTask(ctx, task.Update{ID: id, State: states[random.IntN(len(states))]}, nil, hub.MirrorOff) // the task may be unknown
 			}
 			if step%5 == 0 {
 				r.settle()

@@ -17,7 +17,7 @@ import (
 
 func TestTaskEnds(t *testing.T) {
 	t.Parallel()
-	// capped is an agent that may run two tasks at a time.
+	// capped returns an agent that may run two tasks at a time.
 	capped := func(r *rig) *agent {
 		return r.agent("alice", func(reg *hub.Registration) { reg.Rule.Limits.MaxConcurrentTasks = 2 })
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// recordless is a store that takes the claim of a task's id, and then no task.
+// recordless is a store that accepts the claim of a task's id, but no task.
 type recordless struct{ journal.Engine }
 
 func (e recordless) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, error) {

@@ -88,7 +88,7 @@ func TestCheckpoints(t *testing.T) {
 		if err := r.CheckpointTask(ctx, "t1", []byte(`{"a":2}`), "a", actsFor("a")); err != nil {
 			t.Fatal(err)
 		}
-		// Nobody else takes it by observing a task under its id.
+		// Another agent cannot take the task by observing one under its id.
 		steal := task.Task{ID: "t1", Owner: "b"}
 		if err := r.ObserveTask(ctx, steal, actsFor("b"), hub.MirrorOff); fault.CodeOf(err) != fault.AccessDenied {
 			t.Fatalf("got %v", err)
@@ -96,7 +96,7 @@ func TestCheckpoints(t *testing.T) {
 		if _, err := r.Task(ctx, "t1"); fault.CodeOf(err) != fault.NotFound {
 			t.Fatalf("the task was made: %v", err)
 		}
-		r.observe(steal) // the hub itself says whose task it is
+		r.observe(steal) // the hub itself names the owner
 		if err := r.CheckpointTask(ctx, "t1", []byte(`{"a":3}`), "a", actsFor("a")); fault.CodeOf(err) != fault.AccessDenied {
 			t.Fatalf("got %v", err)
 		}
@@ -113,7 +113,8 @@ func TestCheckpoints(t *testing.T) {
 
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	// busy is a channel in which b has been told something that it has not acked.
+	// busy returns a channel in which b has received an envelope that it has not
+	// acked.
 	busy := func(r *rig) (ch string, a, b *agent) {
 		a, b = r.agent("alice"), r.agent("bob")
 		ch = r.open("conversation", a, b)
@@ -220,7 +221,7 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// tasteful is a conversation that takes nothing of tasks.
+// tasteful is a conversation that accepts no task events.
 type tasteful struct{ conversation.Adapter }
 
 func (tasteful) ValidateSend(_ *channel.Metadata, _ channel.State, e *envelope.Envelope) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// observe tells the hub of a task.
+// observe reports a task to the hub.
 func (r *rig) observe(t task.Task) {
 	r.t.Helper()
 	if err := r.ObserveTask(context.Background(), t, nil, hub.MirrorOff); err != nil {
@@ -43,7 +43,7 @@ func (r *rig) task(id string) *task.Task {
 	return t
 }
 
-// taskText is a task in our own form.
+// taskText returns a task as text.
 func taskText(t *task.Task) string {
 	data, err := t.MarshalJSON()
 	if err != nil {
@@ -52,8 +52,8 @@ func taskText(t *task.Task) string {
 	return string(data)
 }
 
-// inAndOut runs a test for a task of a channel and for one of none: both are
-// stored apart.
+// inAndOut runs a test for a task of a channel and for one without a channel,
+// because they are stored differently.
 func inAndOut(t *testing.T, name string, o hub.Options, fn func(t *testing.T, r *rig, a *agent, tk task.Task)) {
 	t.Helper()
 	for _, where := range []string{"in a channel", "without one"} {
@@ -277,8 +277,8 @@ func TestTaskList(t *testing.T) {
 	})
 }
 
-// Nobody takes the room of others' tasks: whoever takes no part has none in a
-// channel, and whoever does has a share.
+// An agent cannot use up the space for others' tasks: without taking part in a
+// channel it has none there, and otherwise it has a share.
 func TestTasksOfOthersFindRoom(t *testing.T) {
 	t.Parallel()
 	o := hub.Options{Limits: hub.Limits{OpenTasks: 6, OpenTasksOwner: 4}}
@@ -314,7 +314,7 @@ func TestTasksOfOthersFindRoom(t *testing.T) {
 	})
 }
 
-// A channel ends in one batch: its tasks must not be able to outgrow it.
+// A channel ends in one batch, so its tasks must fit that batch.
 func TestChannelWithManyTasksEnds(t *testing.T) {
 	t.Parallel()
 	o := hub.Options{}
@@ -328,7 +328,7 @@ func TestChannelWithManyTasksEnds(t *testing.T) {
 				Spec: task.Spec{Capability: capability},
 			}
 		}
-		most := strings.Repeat("\x01", 255) // six bytes each, as JSON tells it
+		most := strings.Repeat("\x01", 255) // six bytes each in JSON
 		for i := range 440 {
 			r.observe(tk(i, most))
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// A participant who is hidden and speaks sees what it missed, also when that
-// ends the channel.
+// A hidden participant who speaks receives what it missed, even if its text ends
+// the channel.
 func TestHiddenSpeaks(t *testing.T) {
 	t.Parallel()
 	hiding := func(list string) string { return `"expectations":[` + list + `]` }
@@ -59,7 +59,7 @@ func TestHiddenSpeaks(t *testing.T) {
 	})
 }
 
-// Whose turn runs is known although the channel was evicted.
+// The turn in progress is known although the channel was evicted.
 func TestEvictedInTheMiddleOfARound(t *testing.T) {
 	t.Parallel()
 	runs(t, "a supervisor waits", hub.Options{}, func(t *testing.T, rig *rig) {
@@ -103,7 +103,7 @@ func TestEvictedInTheMiddleOfARound(t *testing.T) {
 	})
 }
 
-// Words that wait take places in inboxes as all others.
+// Waiting texts take places in inboxes like all others.
 func TestHeldWordsTakePlaces(t *testing.T) {
 	t.Parallel()
 	runs(t, "up to the limit", hub.Options{}, func(t *testing.T, rig *rig) {
@@ -113,7 +113,7 @@ func TestHeldWordsTakePlaces(t *testing.T) {
 		if w := <-r.word("3", ""); fault.CodeOf(w.err) != fault.InboxFull {
 			t.Errorf("the third is answered with %v", w)
 		}
-		r.pass(time.Minute) // they are refused, and give their places back
+		r.pass(time.Minute) // they are refused, and release their places
 		for _, w := range []<-chan answer{first, second} {
 			if w := <-w; fault.CodeOf(w.err) != fault.Protocol {
 				t.Errorf("answered with %v", w)
@@ -132,7 +132,7 @@ func TestHeldWordsTakePlaces(t *testing.T) {
 	})
 }
 
-// A refusal is told once it stands, and each is told.
+// A refusal is reported once it is final, and each is reported.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	runs(t, "of a key used before", hub.Options{}, func(t *testing.T, r *rig) {
@@ -172,7 +172,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	})
 }
 
-// A word that waited is traced to its own sender.
+// A text that waited is traced to its own sender.
 func TestHeldWordIsTraced(t *testing.T) {
 	t.Parallel()
 	o, spans, _ := traced()
@@ -204,8 +204,7 @@ func TestHeldWordIsTraced(t *testing.T) {
 	})
 }
 
-// late does something in the moment in which a log is written, or a partition
-// dropped.
+// late calls a function while a log is written, or a partition dropped.
 type late struct {
 	journal.Engine
 	dropped func()
@@ -229,8 +228,8 @@ func (l *late) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, er
 	return l.Engine.Append(ctx, b)
 }
 
-// A task whose channel goes while it is stored is a task of a channel that nobody
-// knows, as any other such: it is stored, and it can end.
+// A task whose channel is deleted while the task is stored is like any task of an
+// unknown channel: it is stored, and it can end.
 func TestNothingIsAddedToWhatIsDeleted(t *testing.T) {
 	t.Parallel()
 	begin := func(r *rig) (l *late, a *agent, ch string) {
@@ -262,7 +261,7 @@ func TestNothingIsAddedToWhatIsDeleted(t *testing.T) {
 		l.dropped = func() {
 			go func() { observed <- observe(r, a, ch) }()
 			for range 10_000 {
-				runtime.Gosched() // it has time to get there, and waits for the channel
+				runtime.Gosched() // lets the other goroutine reach the point where it waits for the channel
 			}
 		}
 		if err := r.Delete(ctx, ch, theOperator); err != nil {

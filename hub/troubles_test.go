@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// What goes wrong in one place holds up nobody elsewhere.
+// A failure in one place does not block others.
 
 // told reports whether an agent got a text in a channel.
 func told(a *agent, channelID string) bool {
@@ -65,8 +65,8 @@ func TestReplayGoesOn(t *testing.T) {
 	})
 }
 
-// Someone else's failed batch throws away what a pending channel was folded to,
-// and not who waits for it.
+// Another batch that fails drops the fold of a pending channel, but not those who
+// wait for it.
 func TestOpeningOutlivesItsFold(t *testing.T) {
 	t.Parallel()
 	wait := func(t *testing.T, r *rig) (id string, c *agent, opened <-chan error) {
@@ -112,7 +112,7 @@ func TestOpeningOutlivesItsFold(t *testing.T) {
 	})
 }
 
-// erratic panics when it is told to.
+// erratic panics on request.
 type erratic struct {
 	hub.AllowAll
 	on bool
@@ -194,7 +194,7 @@ func TestPanicsHoldUpNobody(t *testing.T) {
 	})
 }
 
-// inboxOnly breaks at inboxes alone.
+// inboxOnly panics only for inboxes.
 type inboxOnly struct{ erratic }
 
 func (*inboxOnly) AuthorizeSend(hub.Profile, *envelope.Envelope, []hub.Profile) error { return nil }
@@ -203,7 +203,7 @@ func rule1() func(*hub.Registration) {
 	return func(g *hub.Registration) { g.Rule.Limits.Inbox.MaxPending = 1 }
 }
 
-// nosy asks the hub while it is told something.
+// nosy calls the hub from within a callback.
 type nosy struct {
 	hub.NoopListener
 	hub   *hub.Hub

@@ -59,7 +59,7 @@ func unpacked(t *testing.T, path string) (dir string) {
 	}
 }
 
-// stopping is a store that takes only so many more batches.
+// stopping is a store that accepts only a number of further batches.
 type stopping struct {
 	journal.Engine
 	left int
@@ -154,7 +154,7 @@ func TestDataOfTheVersionBefore(t *testing.T) {
 	})
 }
 
-// open0 opens a hub on the rig's folder that may write only so many batches.
+// open0 opens a hub on the rig's folder that may write only a number of batches.
 func (r *rig) open0(t *testing.T, left int) {
 	t.Helper()
 	engine, err := disk.Open(r.dir, disk.Options{})
@@ -169,9 +169,9 @@ func (r *rig) open0(t *testing.T, left int) {
 	}
 }
 
-// The folder was written when open channels were listed among the ended ones too, and
-// each had a side log from its creation: alice and bob in two conversations and in two
-// boards of a home, of which one each has ended.
+// The folder is of the version in which open channels were also listed among the
+// ended ones, and each had a side log from its creation: alice and bob in two
+// conversations and in two boards of a home, of which one each has ended.
 func TestDataOfTheVersionThatListedOpenChannelsTwice(t *testing.T) {
 	t.Parallel()
 	r := newRigOn(t, withBoard, 1, unpacked(t, "testdata/layout1.tar.gz"))

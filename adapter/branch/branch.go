@@ -1,8 +1,8 @@
-// Package branch governs the channels that are branches of an HPD session. Its
-// history holds HPD events and nothing else, because an event's number is its
-// place in the log. It folds the active run, counts and fields in constant
-// time; messages are not part of the state: package view/branch projects them.
-// It is pure.
+// Package branch governs the channels that are branches of an HPD session. Their
+// history holds HPD events and nothing else, because an event's number is its place
+// in the log. The adapter folds the active run, counts and fields in constant time;
+// messages are not part of the state: package view/branch projects them. It is
+// pure.
 package branch
 
 import (
@@ -22,22 +22,22 @@ const Type = "branch"
 // DefaultRecord is how many bytes a branch's four fields may have together.
 const DefaultRecord = 64 << 10
 
-// Options configure the adapter. The zero value knows the built-in events.
+// Options configure the adapter. The zero value has the built-in events.
 type Options struct {
-	// Table says what is stored; nil is the built-in types.
+	// Table sets what is stored; nil is the built-in types.
 	Table *branch.Table
 	// Record bounds a branch's name, description, tags and metadata together;
 	// 0 is DefaultRecord.
 	Record int
 }
 
-// Adapter is stateless: what it knows is fixed when it is made.
+// Adapter is stateless: its fields are fixed when it is created.
 type Adapter struct {
 	table  *branch.Table
 	record int
 }
 
-// New makes the adapter.
+// New returns an adapter.
 func New(o Options) *Adapter {
 	if o.Table == nil {
 		o.Table = branch.NewTable()
@@ -48,13 +48,13 @@ func New(o Options) *Adapter {
 	return &Adapter{table: o.Table, record: o.Record}
 }
 
-// Knobs are what a branch is created with: the names that clients use.
+// Knobs are the parameters of a branch's creation: the names that clients use.
 type Knobs struct {
 	Session string `json:"session"`
 	Branch  string `json:"branch"`
 }
 
-// Bytes is the form that a channel's metadata holds.
+// Bytes returns the form in a channel's metadata.
 func (k Knobs) Bytes() []byte {
 	data, err := json.Marshal(k)
 	if err != nil {
@@ -74,13 +74,13 @@ func ParseKnobs(m *channel.Metadata) (Knobs, error) {
 
 var manifest = channel.Manifest{Type: Type, Version: 1, Participants: channel.Bounds{Min: 0}, DefaultView: "full_transcript"}
 
-// Manifest is constant.
+// Manifest returns a constant.
 func (*Adapter) Manifest() channel.Manifest { return manifest }
 
-// Dialect is the one that opens branches and shows them.
+// Dialect returns the dialect that opens branches and shows them.
 func (*Adapter) Dialect() string { return "hpd" }
 
-// Opening is at once: nobody is asked.
+// Opening returns AtOnce: no participant has to accept.
 func (*Adapter) Opening() channel.Opening { return channel.AtOnce }
 
 // ValidateCreate requires the names of the session and the branch.
@@ -89,7 +89,7 @@ func (*Adapter) ValidateCreate(m *channel.Metadata) error {
 	return err
 }
 
-// Initial is an empty branch.
+// Initial returns the state of an empty branch.
 func (*Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	k, err := ParseKnobs(m)
 	if err != nil {
@@ -102,8 +102,8 @@ func (*Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return s, nil
 }
 
-// Expected names nobody: the producer of the active run speaks, and there are no
-// turns.
+// Expected returns no speaker: the producer of the active run speaks, and there are
+// no turns.
 func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }
@@ -126,13 +126,13 @@ func (*Adapter) Recipients(_ *channel.Metadata, s channel.State, _ channel.Membe
 	return state.Members
 }
 
-// Visible: members read everything. What else a reader may see is decided by
-// the dialect for the whole session.
+// Visible reports whether an agent is a member; members read everything. The
+// dialect decides for the whole session what other readers may see.
 func (*Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, _ *envelope.Envelope, agent string) bool {
 	return in.Has(agent)
 }
 
-// Members are the creator, whoever posted an input, and each run's agent.
+// Members returns the creator, the senders of inputs, and each run's agent.
 func (*Adapter) Members(m *channel.Metadata, s channel.State) channel.Members {
 	state, ok := s.(*State)
 	if !ok {
@@ -141,7 +141,7 @@ func (*Adapter) Members(m *channel.Metadata, s channel.State) channel.Members {
 	return members{state}
 }
 
-// members holds one pointer, so that making it allocates nothing. States never
+// members holds one pointer, so that creating it allocates nothing. States never
 // change.
 type members struct{ state *State }
 

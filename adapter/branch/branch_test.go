@@ -38,7 +38,7 @@ func open(t *spec.T) play {
 	return play{p, t}
 }
 
-// event makes an envelope from a line of a type and a payload.
+// event returns an envelope for a line with a type and a payload.
 func event(sender, line string, ext branch.Ext) *envelope.Envelope {
 	name, payload, _ := strings.Cut(line, " ")
 	if payload == "" {
@@ -266,7 +266,7 @@ func TestIndexAndSide(t *testing.T) {
 	c.True(subject.FoldSide(s, adaptertest.Envelope("user", "parley.request", `{}`)) == s, "other side envelopes change nothing")
 }
 
-// A stream of tokens costs the fold nothing.
+// Folding a stream of tokens allocates nothing.
 func TestDeltasAllocateNothing(t *testing.T) {
 	c := &spec.T{T: t}
 	p := open(c)
@@ -278,7 +278,7 @@ func TestDeltasAllocateNothing(t *testing.T) {
 	}
 }
 
-// payloads that the fold reads.
+// payload draws a payload that the fold reads.
 func payload(t *rapid.T, eventType string, _ []string) string {
 	id := rapid.SampledFrom([]string{"m1", "m2", "é\"", ""}).Draw(t, "id")
 	fields := map[string]any{
@@ -313,7 +313,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// The fold's count is that of the projection, and its run is that of the log.
+// The fold's count equals that of the projection, and its run that of the log.
 func TestLawCountIsTheProjections(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,7 +14,7 @@ import (
 // index entry.
 const MaxCondensed = 48 << 10
 
-// CondensedPrefix is the prefix of the keys of a branch's condensed history.
+// CondensedPrefix returns the prefix of the keys of a branch's condensed history.
 // Its parts are in the order of the log.
 func CondensedPrefix(channelID string) string { return "condensed/" + channelID + "/" }
 

@@ -10,18 +10,17 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// counter knows which of the latest events began a message. It remembers only
-// the last ids: a message that continues after that many others is counted
-// twice.
+// counter tracks which of the latest events began a message. It holds only the last
+// ids, so a message that continues after that many others is counted twice.
 type counter struct {
 	recent  [recentIDs]uint64 // hashes of message ids
 	next    int
 	pending []pendingCall // calls between their start and their end
 	user    string        // the first message of a user, until its text is known
-	last    []byte        // `"messageId":"…"` of the message that grows
+	last    []byte        // `"messageId":"…"` of the message that is growing
 }
 
-// pendingCall is a call whose message the end of the call may begin.
+// pendingCall is a call whose message may begin with the end of the call.
 type pendingCall struct {
 	Call    uint64 `json:"call"`
 	Message uint64 `json:"message"`
@@ -30,8 +29,8 @@ type pendingCall struct {
 const (
 	recentIDs    = 64
 	pendingCalls = 64
-	// firstText is how many runes of the first text are kept: a display name
-	// shows fewer.
+	// firstText is how many runes of the first text are kept; a display name shows
+	// fewer.
 	firstText = 64
 )
 
@@ -41,8 +40,8 @@ func hashOf(id string) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// messages folds an event that may begin a message, or text of one. It returns
-// s itself where nothing changes, which is the case for nearly every delta.
+// messages folds an event that may begin a message or add text to one. It returns s
+// itself if nothing changes, which is the case for nearly every delta.
 func (s *State) messages(name string, e *envelope.Envelope) *State {
 	switch name {
 	case branch.TextDelta, branch.ReasoningDelta:
@@ -93,7 +92,7 @@ func (s *State) delta(name string, e *envelope.Envelope) *State {
 	return next
 }
 
-// cut keeps the first runes of a text.
+// cut returns the first runes of a text.
 func cut(text string, runes int) string {
 	for i := range text {
 		if runes--; runes < 0 {
@@ -106,8 +105,8 @@ func cut(text string, runes int) string {
 	return text
 }
 
-// seen counts a message once. The id, if given, is that of the message that
-// deltas now belong to.
+// seen counts a message once. The id, if given, is that of the message to which
+// deltas now belong.
 func (s *State) seen(hash uint64, id string, e *envelope.Envelope) *State {
 	known := slices.Contains(s.count.recent[:], hash)
 	last := s.count.last
@@ -128,7 +127,7 @@ func (s *State) seen(hash uint64, id string, e *envelope.Envelope) *State {
 	return next
 }
 
-// lastOf returns how a payload that we wrote names a message. An id that needs
+// lastOf returns how a payload of the dialect names a message. An id that needs
 // escapes has no such form and is decoded instead.
 func lastOf(id string) []byte {
 	for i := range len(id) {

@@ -11,10 +11,10 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// maxMembers is how many identities a branch remembers to belong to it.
+// maxMembers is how many members of a branch are kept.
 const maxMembers = 4096
 
-// Fold takes the next event in constant time. It reads a payload only where the
+// Fold folds the next event in constant time. It reads a payload only if the
 // payload can matter, which is almost never the case for deltas.
 func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
@@ -26,7 +26,7 @@ func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 		return s
 	}
 	if state.Waiting != nil && !branch.ParseExt(e.Ext).Server {
-		next := *state // its producer has it: it speaks
+		next := *state // the producer has the input, because it speaks
 		next.Waiting, state = nil, &next
 	}
 	switch name {
@@ -47,7 +47,7 @@ func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	return state
 }
 
-// lifecycle changes a copy by an event that is not part of a message's body.
+// lifecycle applies an event that is not part of a message's body to a copy.
 func (s *State) lifecycle(name string, e *envelope.Envelope) {
 	switch name {
 	case branch.MessageCompleted, branch.TextMessageEnd:
@@ -114,7 +114,7 @@ func (s *State) runStarted(e *envelope.Envelope) {
 	s.join(ext.Agent)
 }
 
-// join adds a member in a list of its own.
+// join adds a member to a copy of the list.
 func (s *State) join(agent string) {
 	if agent == "" || slices.Contains(s.Members, agent) || len(s.Members) >= maxMembers {
 		return
@@ -122,8 +122,8 @@ func (s *State) join(agent string) {
 	s.Members = append(slices.Clip(s.Members), agent)
 }
 
-// compacted takes the count that the dialect has computed; without it, the
-// messages that were named count as removed.
+// compacted sets the count that the dialect has computed; without it, the named
+// messages count as removed.
 func (s *State) compacted(e *envelope.Envelope) {
 	s.Active = e.CreatedAt
 	if ext := branch.ParseExt(e.Ext); ext.Messages != nil {

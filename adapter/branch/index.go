@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Summary is a branch's index entry: what lists show of it without reading its
-// log. Tree fields are computed from the fork points of a whole session.
+// Summary is a branch's index entry, which lists show without reading its log. Tree
+// fields are computed from the fork points of a whole session.
 type Summary struct {
 	Channel   string           `json:"channel"`
 	Session   string           `json:"session"`
@@ -26,7 +26,7 @@ type Summary struct {
 	Told      string           `json:"told,omitzero"` // as State has it
 }
 
-// Summarize is the index entry of a state.
+// Summarize returns the index entry of a state.
 func Summarize(m *channel.Metadata, s *State) Summary {
 	out := Summary{
 		Channel: m.ID, Session: s.Session, Branch: s.Branch, Fields: s.Fields, Fork: s.Fork, FirstText: s.FirstText,
@@ -45,8 +45,8 @@ func ParseSummary(data []byte) (Summary, error) {
 	return s, err
 }
 
-// moves are the events with which a branch's entry changes: the beginning and
-// the end of runs and messages, and changes of fields. Deltas are not.
+// moves are the events that change a branch's entry: the beginning and the end of
+// runs and messages, and changes of fields. Deltas do not change it.
 var moves = map[string]bool{
 	branch.BranchRunStarted: true, branch.BranchRunCompleted: true, branch.MessageStarted: true, branch.MessageCompleted: true,
 	branch.TextMessageStart: true, branch.TextMessageEnd: true, branch.ToolCallEnd: true, branch.ToolCallResult: true,
@@ -78,7 +78,8 @@ func ParseSessionSummary(data []byte) (SessionSummary, error) {
 	return s, err
 }
 
-// SummarizeSession is the entry of a session, as its main branch has it.
+// SummarizeSession returns the entry of a session, from the state of its main
+// branch.
 func SummarizeSession(m *channel.Metadata, s *State) SessionSummary {
 	out := SessionSummary{Channel: m.ID, Session: s.Session, Created: m.CreatedAt}
 	if s.SessionInfo != nil {
@@ -90,8 +91,8 @@ func SummarizeSession(m *channel.Metadata, s *State) SessionSummary {
 	return out
 }
 
-// OnAccepted moves the branch's index entry, or the session's, and adds to those
-// of runs.
+// OnAccepted updates the index entry of the branch or the session, and adds entries
+// for runs.
 func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	state, ok := s.(*State)
 	if !ok {
@@ -125,8 +126,8 @@ func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Env
 	return fx
 }
 
-// first are the events that follow a branch's creation in its batch, and the
-// state behind them. With the branch main its session begins.
+// first returns the events that follow a branch's creation in its batch, and the
+// state after them. The branch main also creates its session.
 func first(m *channel.Metadata, s *State, e *envelope.Envelope) ([]channel.Draft, *State) {
 	ext := branch.ParseExt(e.Ext)
 	if !ext.Opens {
@@ -135,7 +136,7 @@ func first(m *channel.Metadata, s *State, e *envelope.Envelope) ([]channel.Draft
 	place := branch.Places([]branch.Node{{ID: s.Branch}})[s.Branch]
 	fields, err := json.Marshal(s.Fields, json.Deterministic(true))
 	if err != nil {
-		return nil, s // what was folded from JSON is writable
+		return nil, s // values that were folded from JSON can be encoded
 	}
 	tree, err := json.Marshal(place.Tree, json.Deterministic(true))
 	if err != nil {
@@ -166,7 +167,7 @@ func first(m *channel.Metadata, s *State, e *envelope.Envelope) ([]channel.Draft
 func entry(key string, value any, all bool) []channel.IndexEntry {
 	data, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {
-		return nil // what was folded from JSON is writable
+		return nil // values that were folded from JSON can be encoded
 	}
 	return []channel.IndexEntry{{Key: key, Value: data, All: all}}
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// ItemReader reads events as the items that they add up to. It remembers the
+// ItemReader returns a reader that combines events into items. It holds the
 // messages and calls that are not finished.
 func (*Adapter) ItemReader(*channel.Metadata) channel.ItemReader { return &itemReader{} }
 
-// maxUnfinished is how many messages, and how many calls, a reader remembers.
-// Past it, the oldest message counts as finished and the oldest call is
-// forgotten.
+// maxUnfinished is how many messages, and how many calls, a reader holds. Above it,
+// the oldest message counts as finished and the oldest call is dropped.
 const maxUnfinished = 256
 
 type itemReader struct {
@@ -30,8 +29,8 @@ type itemReader struct {
 // unfinished is a text or a call between its start and its end.
 type unfinished struct {
 	id, role, author string
-	parts            int    // texts of the message that are finished
-	started          bool   // a text of it is being written
+	parts            int    // finished texts of the message
+	started          bool   // a text of the message is being written
 	text             []byte // or the arguments of a call
 }
 
@@ -54,7 +53,7 @@ func without(list []*unfinished, gone *unfinished) []*unfinished {
 	return kept
 }
 
-// payload is what a reader takes from the events of messages.
+// payload has the members that a reader uses of the events of messages.
 type payload struct {
 	Message string         `json:"messageId"`
 	Role    string         `json:"role"`
@@ -71,7 +70,7 @@ type payload struct {
 	Remark  string         `json:"parley.text"`
 }
 
-// Read takes the next event.
+// Read appends the items of the next event.
 func (r *itemReader) Read(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 	name, ok := branch.WireType(e.Type)
 	if !ok {
@@ -145,8 +144,8 @@ var (
 	deltaTail   = []byte(`"}`)
 )
 
-// plainDelta reads a delta as the dialect writes it, which nearly all events of a
-// branch are; false: it must be decoded.
+// plainDelta reads a delta in the form that the dialect writes, which nearly all
+// events of a branch have. It returns false if the delta must be decoded.
 func (p *payload) plainDelta(data []byte) bool {
 	rest, head := bytes.CutPrefix(data, deltaHead)
 	text, rest, middle := bytes.Cut(rest, deltaMiddle)
@@ -166,16 +165,16 @@ func (r *itemReader) delta(item channel.Item, p *payload) channel.Item {
 	return item
 }
 
-// other reads events that are no pieces of messages.
+// other reads events that are not pieces of messages.
 func (r *itemReader) other(dst []channel.Item, item channel.Item, name string, p *payload) []channel.Item {
 	switch name {
 	case branch.BranchRunStarted:
 		item.Kind, item.State = channel.ItemTurn, channel.TurnStarted
-		if ext := branch.ParseExt(item.Envelope.Ext); ext.Asked { // else a producer has the turn
+		if ext := branch.ParseExt(item.Envelope.Ext); ext.Asked { // otherwise a producer has the turn
 			item.To = ext.Agent
 		}
 	case branch.BranchRunCompleted:
-		// What a run left unfinished is all that there is of it.
+		// An unfinished text of an ended run is complete.
 		for _, u := range r.texts {
 			if u.started {
 				dst = append(dst, u.finish(item.Envelope))
@@ -194,7 +193,7 @@ func (r *itemReader) other(dst []channel.Item, item channel.Item, name string, p
 	case branch.ToolCallBackgroundTaskFaulted:
 		item.Kind, item.ID, item.State, item.Text = channel.ItemWork, p.Task, channel.WorkFailed, p.Failure
 	case branch.MessageTurnStarted, branch.MessageTurnFinished, branch.ReasoningMessageStart, branch.ReasoningDelta, branch.ReasoningMessageEnd:
-		return dst // part of a run that is told, or nobody's speech
+		return dst // part of a run that is shown, or not a message
 	}
 	return append(dst, item)
 }
@@ -216,7 +215,7 @@ func (r *itemReader) begin(dst []channel.Item, e *envelope.Envelope, name string
 	return dst
 }
 
-// textOf finds the message of an id, or begins it.
+// textOf returns the message with an id. It begins the message if necessary.
 func (r *itemReader) textOf(id string) *unfinished {
 	u := find(r.texts, id)
 	if u == nil {
@@ -226,7 +225,7 @@ func (r *itemReader) textOf(id string) *unfinished {
 	return u
 }
 
-// appendBounded adds an entry, and forgets the oldest of too many.
+// appendBounded adds an entry, and drops the oldest one above the bound.
 func appendBounded(list []*unfinished, u *unfinished) []*unfinished {
 	if len(list) >= maxUnfinished {
 		list = append(list[:0], list[1:]...)
@@ -234,7 +233,7 @@ func appendBounded(list []*unfinished, u *unfinished) []*unfinished {
 	return append(list, u)
 }
 
-// partID tells the texts of one message apart.
+// partID returns an id that distinguishes the texts of one message.
 func (u *unfinished) partID() string {
 	if u.parts == 0 {
 		return u.id
@@ -242,7 +241,7 @@ func (u *unfinished) partID() string {
 	return u.id + "/" + strconv.Itoa(u.parts)
 }
 
-// finish is the text so far as a message.
+// finish returns the text so far as a message.
 func (u *unfinished) finish(e *envelope.Envelope) channel.Item {
 	item := channel.Item{
 		Kind: channel.ItemMessage, Envelope: e, Speaker: e.Sender, Name: u.author, ID: u.partID(),
@@ -253,7 +252,7 @@ func (u *unfinished) finish(e *envelope.Envelope) channel.Item {
 	return item
 }
 
-// callOf is a call as a canonical message.
+// callOf returns a call as a canonical message.
 func callOf(c *unfinished) *message.Envelope {
 	parameters := value.New()
 	if v, err := value.Decode(c.text); err == nil {
@@ -266,7 +265,7 @@ func callOf(c *unfinished) *message.Envelope {
 	}
 }
 
-// resultOf is a result as a canonical message.
+// resultOf returns a result as a canonical message.
 func resultOf(call, tool string, r *branch.Result) *message.Envelope {
 	return &message.Envelope{
 		Type: message.TypeToolResult, Role: message.RoleTool, Content: r.Display(),
@@ -275,7 +274,7 @@ func resultOf(call, tool string, r *branch.Result) *message.Envelope {
 	}
 }
 
-// contentText is a content as text; one that is not text is named.
+// contentText returns a content as text; a content that is not text is named.
 func contentText(c *branch.Content) string {
 	if c.Text != nil {
 		return *c.Text

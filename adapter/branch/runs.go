@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// ofRuns are the types of events from which a list of runs is made. Each has an index
-// entry of its own, so that no log is read for them.
+// ofRuns are the types of events from which a list of runs is made. Each event has
+// an index entry of its own, so that the list needs no log.
 var ofRuns = map[string]bool{
 	branch.BranchRunStarted: true, branch.BranchRunCompleted: true,
 	branch.BackgroundOperationStarted: true, branch.BackgroundOperationStatus: true,
@@ -21,22 +21,21 @@ var ofRuns = map[string]bool{
 	branch.ToolCallBackgroundTaskCancelled: true, branch.ToolCallBackgroundTaskFaulted: true,
 }
 
-// RunEvent is an event that a run is shown by. A large one has no data: it is
-// read from the log.
+// RunEvent is an event from which a run is shown. A large event has no data here:
+// it is read from the log.
 type RunEvent struct {
 	Seq  uint64     `json:"seq"`
 	Type string     `json:"type"`
 	Time time.Time  `json:"time"`
 	Data branch.Raw `json:"data,omitzero"`
-	// Agent, of a run's start, is the identity whose producer took it.
+	// Agent is set for a run's start: the identity whose producer took the run.
 	Agent string `json:"agent,omitzero"`
 }
 
-// largeRunEvent is how many bytes of a payload an index entry holds.
+// largeRunEvent is the size of the largest payload in an index entry.
 const largeRunEvent = 8 << 10
 
-// RunEventsPrefix begins the keys of the entries of a branch's runs, or of one
-// run.
+// RunEventsPrefix returns the prefix of the keys of a branch's runs, or of one run.
 func RunEventsPrefix(channelID, run string) string {
 	prefix := "runs/" + channelID + "/"
 	if run != "" {
@@ -52,8 +51,8 @@ func ParseRunEvent(data []byte) (RunEvent, error) {
 	return e, err
 }
 
-// runEvent is the entry of an event of a run, under the run that began what it
-// is about.
+// runEvent returns the index entry of an event of a run. The event of a task is
+// listed under the run in which the task began.
 func runEvent(m *channel.Metadata, s *State, name string, e *envelope.Envelope) []channel.IndexEntry {
 	run, _ := member(e.Data, "runtimeRunId")
 	if name != branch.BranchRunStarted && name != branch.BranchRunCompleted {
@@ -70,11 +69,11 @@ func runEvent(m *channel.Metadata, s *State, name string, e *envelope.Envelope) 
 	return entry(RunEventsPrefix(m.ID, run)+fmt.Sprintf("%016x", e.Seq), value, false)
 }
 
-// maxRunID bounds a run's id as part of a key; those that servers mint have 32
+// maxRunID bounds a run's id as part of a key; ids that servers mint have 32
 // digits.
 const maxRunID = 128
 
-// openTask is a task of tools that may outlive its run.
+// openTask is a task of a tool call that may outlive its run.
 type openTask struct {
 	Task  uint64    `json:"task"`
 	Run   string    `json:"run"`
@@ -82,8 +81,8 @@ type openTask struct {
 	At    time.Time `json:"at"`
 }
 
-// openTasks is how many tasks are remembered; one that was forgotten ends in the
-// run that is active then.
+// openTasks is how many tasks are kept; a dropped task ends in the run that is
+// active then.
 const openTasks = 256
 
 func (s *State) taskStarted(e *envelope.Envelope) {
@@ -99,7 +98,7 @@ func (s *State) taskStarted(e *envelope.Envelope) {
 	}
 }
 
-// task is a task that is remembered to have begun, or nil.
+// task returns a task that has begun, or nil if it is unknown.
 func (s *State) task(id string) *openTask {
 	hash := hashOf(id)
 	for i := range s.tasks {
@@ -110,7 +109,7 @@ func (s *State) task(id string) *openTask {
 	return nil
 }
 
-// runOfTask is the run in which a task began, or the active one.
+// runOfTask returns the run in which a task began, or the active one.
 func (s *State) runOfTask(data []byte) string {
 	if id, _ := member(data, "taskId"); id != "" {
 		if task := s.task(id); task != nil {

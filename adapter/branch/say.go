@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Say says a message in a branch. The agent of the active run says it as its
-// answer, any other member as a user. It begins no run.
+// Say returns the drafts of a message in a branch. For the agent of the active run
+// it is the answer, for any other member a user's message. It begins no run.
 func (*Adapter) Say(m *channel.Metadata, s channel.State, sender string, msg message.Envelope) ([]channel.Draft, error) {
 	state, ok := s.(*State)
 	if !ok {
@@ -43,7 +43,7 @@ func (*Adapter) Say(m *channel.Metadata, s channel.State, sender string, msg mes
 	if err != nil {
 		return nil, err
 	}
-	if answers { // producers stream: what frames a message that was not streamed is the server's
+	if answers { // producers stream: only the server frames a message that was not streamed
 		events = events[1 : len(events)-1]
 	}
 	drafts := make([]channel.Draft, len(events))
@@ -53,13 +53,14 @@ func (*Adapter) Say(m *channel.Metadata, s channel.State, sender string, msg mes
 	return drafts, nil
 }
 
-// hasTurn reports whether an identity is the agent of the active run, whose turn it is.
+// hasTurn reports whether an identity is the agent of the active run and has the
+// turn.
 func (s *State) hasTurn(agent string) bool {
 	return s.Run != nil && s.Run.Agent == agent && s.Run.Turn != "" && !s.Run.TurnEnded
 }
 
-// Work tells of a step of a task as an event of a background task. The agent of the
-// active run begins tasks, and ends its own, also after the run.
+// Work returns the draft of a step of a task as an event of a background task. The
+// agent of the active run begins tasks, and ends its own, also after the run.
 func (*Adapter) Work(_ *channel.Metadata, s channel.State, sender string, step *channel.Item) ([]channel.Draft, error) {
 	state, ok := s.(*State)
 	if !ok {
@@ -87,8 +88,8 @@ func (*Adapter) Work(_ *channel.Metadata, s channel.State, sender string, step *
 	return []channel.Draft{draft}, nil
 }
 
-// workEvent is the event of a step. HPD has no place for a task's result or the reason
-// of its cancellation: these stand in a member of our own.
+// workEvent returns the event of a step. HPD has no member for a task's result or
+// the reason of its cancellation: these are in a member of our own.
 func workEvent(step *channel.Item, begun *openTask) (name string, data []byte, err error) {
 	at := step.Envelope.CreatedAt.UTC()
 	b := (&jsonbuf.Buffer{}).Open('{')
@@ -134,5 +135,5 @@ func workEvent(step *channel.Item, begun *openTask) (name string, data []byte, e
 	return name, data, err
 }
 
-// taskTool is the function that a task counts as a call of.
+// taskTool is the name of the function that a task counts as a call of.
 const taskTool = "task"

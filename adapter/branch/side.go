@@ -15,26 +15,26 @@ import (
 // MainBranch is the branch that every session has.
 const MainBranch = "main"
 
-// Types of side envelopes. Those that begin with hpd.session are kept by the
-// branch main.
+// Types of side envelopes. Those that begin with hpd.session are in the side log of
+// the branch main.
 const (
-	// TypeSession changes a session's metadata or tells of activity on another
-	// branch. Its data is a SessionInfo; what is absent stays as it is.
+	// TypeSession changes a session's metadata or reports activity on another
+	// branch. Its data is a SessionInfo; absent members do not change.
 	TypeSession = "hpd.session"
 	// TypeSessionState replaces the state of middleware that all branches of a
 	// session share. Its data is an object of texts.
 	TypeSessionState = "hpd.session.state"
-	// TypePermission decides for a function, from now on and in the whole
-	// session. Its data is a Permission.
+	// TypePermission stores a decision for a function, which applies from now on in
+	// the whole session. Its data is a Permission.
 	TypePermission = "hpd.session.permission"
 	// TypeWaiting holds the part of an input that is not a message while the
 	// input waits for a producer of another process. Its data names the run;
 	// the rest is in its branch.Ext, which no surface shows.
 	TypeWaiting = "hpd.waiting"
-	// TypeInterrupted tells that the active run was interrupted, for the process
-	// that takes it over. Its data is an Interrupted.
+	// TypeInterrupted reports that the active run was interrupted, for the process
+	// that takes the run over. Its data is an Interrupted.
 	TypeInterrupted = "hpd.interrupted"
-	// TypeCondensed is a part of the history in short, for those who want its
+	// TypeCondensed is a short form of a part of the history, for readers of its
 	// messages. Its data is a branch.Condensed.
 	TypeCondensed = "hpd.condensed"
 )
@@ -45,13 +45,13 @@ type SessionInfo struct {
 	Active   time.Time  `json:"active,omitzero"`
 }
 
-// Permission is what was decided for a function for good.
+// Permission is a permanent decision for a function.
 type Permission struct {
 	Function string `json:"function"`
 	Allowed  bool   `json:"allowed"`
 }
 
-// maxPermissions is how many permanent decisions a session holds. Past it, the
+// maxPermissions is how many permanent decisions a session holds. Above it, the
 // oldest is dropped and its function is asked for again.
 const maxPermissions = 1024
 
@@ -68,8 +68,8 @@ type Interrupted struct {
 	Reason string `json:"reason"`
 }
 
-// Permission is what was decided for a function of the session, on its main
-// branch.
+// Permission returns the permanent decision for a function of the session, from the
+// state of its main branch.
 func (s *State) Permission(function string) (allowed, decided bool) {
 	for _, p := range s.Permissions {
 		if p.Function == function {
@@ -79,7 +79,7 @@ func (s *State) Permission(function string) (allowed, decided bool) {
 	return false, false
 }
 
-// ValidateSide takes what the dialect keeps beside a branch's history.
+// ValidateSide accepts the side envelopes of the dialect.
 func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	state, ok := s.(*State)
 	switch {
@@ -89,7 +89,7 @@ func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope
 		return fault.New(fault.Protocol, "only the server writes beside a branch's history, and `%s` does not have its mark", e.Type)
 	}
 	switch e.Type {
-	case TypeWaiting: // bounded as an input is
+	case TypeWaiting: // bounded like an input
 		return nil
 	case TypeInterrupted:
 		if len(e.Data) > a.record {
@@ -114,7 +114,7 @@ func (a *Adapter) ValidateSide(_ *channel.Metadata, s channel.State, e *envelope
 	return nil
 }
 
-// FoldSide takes an envelope of the side log.
+// FoldSide folds an envelope of the side log.
 func (*Adapter) FoldSide(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	if !ok {
@@ -172,7 +172,7 @@ func (info *SessionInfo) changed(change *SessionInfo) *SessionInfo {
 	return &next
 }
 
-// decide remembers a decision in a list of its own, the latest last.
+// decide adds a decision to a copy of the list, at its end.
 func (s *State) decide(p Permission) {
 	s.Permissions = slices.DeleteFunc(slices.Clone(s.Permissions), func(o Permission) bool { return o.Function == p.Function })
 	s.Permissions = append(s.Permissions, p)

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// note is an envelope of the side log with the dialect's mark.
+// note returns an envelope of the side log with the dialect's mark.
 func note(eventType, data string, ext branch.Ext) *envelope.Envelope {
 	e := adaptertest.Envelope("user", eventType, data)
 	ext.Server = true
@@ -22,7 +22,7 @@ func note(eventType, data string, ext branch.Ext) *envelope.Envelope {
 	return e
 }
 
-// A branch's creation brings its other first events, and with main its session.
+// A branch's creation adds its other first events, and main also its session.
 func TestCreationBringsItsFirstEvents(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -64,7 +64,7 @@ func TestCreationBringsItsFirstEvents(t *testing.T) {
 	c.Equal(len(subject.OnAccepted(p.Meta, state, plain).Append), 0)
 }
 
-// A permanent decision is found again, and the number of them is bounded.
+// A permanent decision is found again, and their number is bounded.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -105,7 +105,7 @@ func TestWaiting(t *testing.T) {
 	p := open(c)
 	p.State = subject.FoldSide(p.State, note(adapter.TypeWaiting, `{"run":"another"}`, config))
 	c.NoError(p.server(input...))
-	c.Equal(p.state().Waiting, (*adapter.Waiting)(nil)) // of a run that never began
+	c.Equal(p.state().Waiting, (*adapter.Waiting)(nil)) // the run never began
 }
 
 func TestValidateSide(t *testing.T) {
@@ -125,7 +125,7 @@ func TestValidateSide(t *testing.T) {
 	c.Equal(fault.CodeOf(subject.ValidateSide(p.Meta, p.State, large)), fault.TooLarge)
 }
 
-// A branch is told of its own agent's tasks and of no others.
+// A branch accepts tasks of its own agent and of no others.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -10,8 +10,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// State is what is known of a branch without reading its log. It is never
-// changed, only replaced.
+// State is what is known of a branch without reading its log. It is immutable.
 type State struct {
 	Session string `json:"session"`
 	Branch  string `json:"branch"`
@@ -19,22 +18,22 @@ type State struct {
 	Run *Run `json:"run,omitzero"`
 	// Messages is how many messages the history projects to.
 	Messages int64 `json:"messages"`
-	// FirstText is the beginning of the first thing that a user said.
+	// FirstText is the beginning of the first text of a user.
 	FirstText string           `json:"first_text,omitzero"`
 	Fields    branch.Fields    `json:"fields"`
 	Fork      branch.ForkPoint `json:"fork,omitzero"`
 	Created   time.Time        `json:"created"`
 	Active    time.Time        `json:"active"` // when a run or message last began or ended
-	// StateSeq is where the last committed middleware state is; 0 is none.
+	// StateSeq is the sequence of the last committed middleware state; 0 is none.
 	StateSeq uint64 `json:"state_seq,omitzero"`
-	// Told is the checksum of the tree fields that the branch's log says last.
+	// Told is the checksum of the last tree fields in the branch's log.
 	Told    string   `json:"told,omitzero"`
 	Members []string `json:"members"`
 
 	// Waiting is the input of a run that no producer has taken yet.
 	Waiting *Waiting `json:"waiting,omitzero"`
 
-	// What concerns the session is folded by the branch main from its side log.
+	// The branch main folds the fields of the session from its side log.
 	SessionInfo  *SessionInfo      `json:"session_info,omitzero"`
 	SessionState map[string]string `json:"session_state,omitzero"` // of middleware
 	Permissions  []Permission      `json:"permissions,omitzero"`
@@ -48,23 +47,23 @@ type Run struct {
 	ID      string    `json:"id"`
 	AgentID string    `json:"agent_id"`        // as routes name it
 	Agent   string    `json:"agent,omitzero"`  // the identity whose producer has it
-	Remote  bool      `json:"remote,omitzero"` // the producer is another process
+	Remote  bool      `json:"remote,omitzero"` // the producer is in another process
 	Started time.Time `json:"started"`
-	Seq     uint64    `json:"seq"`           // where it began
-	By      string    `json:"by,omitzero"`   // who posted the input
+	Seq     uint64    `json:"seq"`           // sequence of its start
+	By      string    `json:"by,omitzero"`   // the sender of the input
 	Turn    string    `json:"turn,omitzero"` // the turn that was minted for it
-	// TurnEnded says that the turn has its end in the log.
+	// TurnEnded is true if the end of the turn is in the log.
 	TurnEnded bool `json:"turn_ended,omitzero"`
-	// Interrupted is why it was interrupted; empty: it was not.
+	// Interrupted is the reason of the interruption; empty: none.
 	Interrupted string `json:"interrupted,omitzero"`
 }
 
-// codecVersion goes up whenever the same log would fold to another state.
+// codecVersion increases whenever the same log would fold to another state.
 const codecVersion = 3
 
 type plainState State // without methods
 
-// stored is a state with what only the fold needs.
+// stored is a state with the fields that only the fold needs.
 type stored struct {
 	plainState
 	Recent  []uint64      `json:"recent,omitzero"`

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// ValidateSend refuses what must not be in a branch's history, also from other
-// surfaces: they cannot set the marks that the dialect sets.
+// ValidateSend returns an error for envelopes that must not be in a branch's
+// history, including those of other surfaces, which cannot set the dialect's marks.
 func (a *Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	name, ok := branch.WireType(e.Type)
 	if !ok {
@@ -45,7 +45,7 @@ func (a *Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope
 	return a.judge(state, name, e.Data)
 }
 
-// scope refuses a payload that names another session or branch. Stored
+// scope returns an error if a payload names another session or branch. Stored
 // payloads have no base fields, so most are not decoded here.
 func (s *State) scope(name string, data []byte) error {
 	for _, field := range [...]struct{ name, want string }{{"sessionId", s.Session}, {"branchId", s.Branch}, {"threadId", s.Branch}} {
@@ -59,7 +59,7 @@ func (s *State) scope(name string, data []byte) error {
 	return nil
 }
 
-// ofRun refuses a producer's event that is not the active run's.
+// ofRun returns an error if a producer's event does not belong to the active run.
 func (s *State) ofRun(name, flow, sender string) error {
 	switch {
 	case s.Run == nil:
@@ -72,7 +72,7 @@ func (s *State) ofRun(name, flow, sender string) error {
 	return nil
 }
 
-// judge holds the order of runs and turns: one run at a time, each ended once,
+// judge enforces the order of runs and turns: one run at a time, each ended once,
 // and one turn in it that ends once.
 func (a *Adapter) judge(s *State, name string, data []byte) error {
 	switch name {
@@ -110,8 +110,8 @@ func (a *Adapter) judge(s *State, name string, data []byte) error {
 	return nil
 }
 
-// member reads a text member of a payload without decoding the rest. A fold
-// meets whatever is in a log, so the payload is checked first.
+// member reads a text member of a payload without decoding the rest. It validates
+// the payload first, because a log may contain anything.
 func member(data []byte, name string) (string, bool) {
 	if !jsontext.Value(data).IsValid() {
 		return "", false

@@ -14,7 +14,7 @@ func (Adapter) Tools(m *channel.Metadata, s channel.State, participant string) [
 	return []string{turn.Say}
 }
 
-// Turns are the question and the reply.
+// Turns counts the question and the reply.
 func (Adapter) Turns(s channel.State) (int, bool) {
 	state, ok := s.(*State)
 	switch {

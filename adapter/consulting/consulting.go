@@ -1,6 +1,6 @@
-// Package consulting governs channels of one question and one reply: the
-// initiator asks, the respondent answers, the channel closes. It is pure, and
-// knows nothing of who delivers or stores.
+// Package consulting governs channels of one question and one reply: the initiator
+// asks, the respondent answers, the channel closes. It is pure: it neither delivers
+// nor stores.
 package consulting
 
 import (
@@ -12,10 +12,10 @@ import (
 // Type is the name under which the adapter is registered.
 const Type = "consulting"
 
-// Complete is the reason with which an answered question closes its channel.
+// Complete is the reason with which a channel closes after the reply.
 const Complete = "consulting_complete"
 
-// Adapter is stateless; its zero value is ready.
+// Adapter is stateless; its zero value is ready to use.
 type Adapter struct{ ag2.Common }
 
 var manifest = channel.Manifest{
@@ -29,13 +29,13 @@ var manifest = channel.Manifest{
 	},
 }
 
-// Manifest is constant.
+// Manifest returns a constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
-// ValidateCreate wants one initiator and one respondent.
+// ValidateCreate requires one initiator and one respondent.
 func (Adapter) ValidateCreate(m *channel.Metadata) error { return ag2.TwoParties(m) }
 
-// Initial is the state before the question.
+// Initial returns the state before the question.
 func (Adapter) Initial(*channel.Metadata) (channel.State, error) { return &State{}, nil }
 
 // ValidateSend lets the initiator ask once and then the respondent answer once.
@@ -60,8 +60,8 @@ func (Adapter) ValidateSend(m *channel.Metadata, s channel.State, e *envelope.En
 	return nil
 }
 
-// Fold counts texts up to two. It does not look at who sent them: that was
-// judged before they were logged.
+// Fold counts texts up to two. It does not check who sent them, because
+// ValidateSend did.
 func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	if !ok || e.Type != envelope.TypeText || state.Replied {
@@ -78,7 +78,7 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 	return channel.Effects{}
 }
 
-// Expected is the initiator, then the respondent, then nobody.
+// Expected returns the initiator, then the respondent, then nobody.
 func (Adapter) Expected(m *channel.Metadata, s channel.State) (channel.Turn, bool) {
 	state, ok := s.(*State)
 	switch {

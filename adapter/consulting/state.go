@@ -6,14 +6,14 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// State is how far the consultation is. It is never changed, only replaced.
+// State is the progress of the consultation. It is immutable.
 type State struct {
 	Asked        bool   `json:"initiator_sent"`
 	Replied      bool   `json:"respondent_replied"`
 	LastEnvelope string `json:"last_envelope_id"`
 }
 
-// Codec writes the state as AG2 shows it.
+// Codec encodes the state in AG2's form.
 func (Adapter) Codec() channel.Codec { return ag2.Codec(1, write, ag2.Read[State]) }
 
 func write(s *State, b *jsonbuf.Buffer) {

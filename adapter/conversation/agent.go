@@ -6,21 +6,21 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// recent is how much of a conversation an agent reads word for word.
+// recent is how many messages an agent reads in full.
 const recent = 10
 
-// View is the last ten messages behind a summary.
+// View returns the view of the last ten messages after a summary.
 func (Adapter) View(*channel.Metadata, string) view.View {
 	v, _ := view.Windowed(recent) // a constant above zero is never refused
 	return v
 }
 
-// Tools lets both parties speak beside their replies.
+// Tools lets both parties speak in addition to their replies.
 func (Adapter) Tools(*channel.Metadata, channel.State, string) []string {
 	return []string{turn.Say}
 }
 
-// Turns are the texts so far.
+// Turns counts the texts so far.
 func (Adapter) Turns(s channel.State) (int, bool) {
 	state, ok := s.(*State)
 	if !ok {

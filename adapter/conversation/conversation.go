@@ -1,5 +1,5 @@
-// Package conversation governs channels in which two parties talk in any
-// order until somebody ends it. It is pure, and never closes a channel itself.
+// Package conversation governs channels in which two parties talk in any order
+// until one of them ends it. It is pure, and never closes a channel itself.
 package conversation
 
 import (
@@ -11,7 +11,7 @@ import (
 // Type is the name under which the adapter is registered.
 const Type = "conversation"
 
-// Adapter is stateless; its zero value is ready.
+// Adapter is stateless; its zero value is ready to use.
 type Adapter struct{ ag2.Common }
 
 var manifest = channel.Manifest{
@@ -24,13 +24,13 @@ var manifest = channel.Manifest{
 	},
 }
 
-// Manifest is constant.
+// Manifest returns a constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
-// ValidateCreate wants one initiator and one respondent.
+// ValidateCreate requires one initiator and one respondent.
 func (Adapter) ValidateCreate(m *channel.Metadata) error { return ag2.TwoParties(m) }
 
-// Initial is the state before anyone has spoken.
+// Initial returns the state before the first text.
 func (Adapter) Initial(*channel.Metadata) (channel.State, error) { return &State{}, nil }
 
 // ValidateSend lets both parties speak at any time.
@@ -50,12 +50,12 @@ func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	return &State{Turns: state.Turns + 1, LastSpeaker: e.Sender, LastEnvelope: e.ID}
 }
 
-// OnAccepted never moves the channel.
+// OnAccepted returns no effects.
 func (Adapter) OnAccepted(*channel.Metadata, channel.State, *envelope.Envelope) channel.Effects {
 	return channel.Effects{}
 }
 
-// Expected names nobody: there are no turns.
+// Expected returns no speaker: there are no turns.
 func (Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }

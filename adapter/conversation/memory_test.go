@@ -11,9 +11,9 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 )
 
-// A hub holds many idle conversations; what this package and channel hold for
-// one must leave room for the hub's own share of a kilobyte. Every channel has
-// ids of its own here, which is the worst case.
+// A hub holds many idle conversations. What this package and channel hold for one
+// must leave space for the hub's own share of a kilobyte. Every channel has ids of
+// its own here, which is the worst case.
 func TestMemory(t *testing.T) {
 	count := scale.N(2000)
 	shared := channel.NewInterner(1) // shares manifests, but no ids

@@ -6,14 +6,14 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// State is who spoke last, and how often. It is never changed, only replaced.
+// State is the last speaker and the number of turns. It is immutable.
 type State struct {
 	Turns        int    `json:"turn_count"`
 	LastSpeaker  string `json:"last_speaker_id"`
 	LastEnvelope string `json:"last_envelope_id"`
 }
 
-// Codec writes the state as AG2 shows it.
+// Codec encodes the state in AG2's form.
 func (Adapter) Codec() channel.Codec { return ag2.Codec(1, write, ag2.Read[State]) }
 
 func write(s *State, b *jsonbuf.Buffer) {

@@ -6,10 +6,10 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// View is the last two rounds, with names.
+// View returns the view of the last two rounds, with names.
 func (Adapter) View(m *channel.Metadata, _ string) view.View { return ag2.GroupView(m) }
 
-// Turns are the texts so far.
+// Turns counts the texts so far.
 func (Adapter) Turns(s channel.State) (int, bool) {
 	state, ok := s.(*State)
 	if !ok {

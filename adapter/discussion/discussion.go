@@ -15,10 +15,10 @@ import (
 // Type is the name under which the adapter is registered.
 const Type = "discussion"
 
-// RoundRobin is the only ordering there is.
+// RoundRobin is the only ordering.
 const RoundRobin = "round_robin"
 
-// Adapter is stateless; its zero value is ready.
+// Adapter is stateless; its zero value is ready to use.
 type Adapter struct{ ag2.Common }
 
 var manifest = channel.Manifest{
@@ -33,7 +33,7 @@ var manifest = channel.Manifest{
 	},
 }
 
-// Manifest is constant.
+// Manifest returns a constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
 // ValidateCreate requires at least two participants and a known ordering.
@@ -51,12 +51,12 @@ func (Adapter) ValidateCreate(m *channel.Metadata) error {
 	return nil
 }
 
-// Initial expects the creator, at whatever place of the order it is.
+// Initial expects the creator, whatever its place in the order.
 func (Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return &State{Order: m.IDs(), Next: m.Creator}, nil
 }
 
-// ValidateSend refuses everyone but the expected speaker.
+// ValidateSend returns an error unless the sender is the expected speaker.
 func (Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	if state, ok := s.(*State); ok && e.Type == envelope.TypeText && e.Sender != state.Next {
 		return ag2.RefuseTurn("discussion expects '%s' to speak, not '%s'", state.Next, e.Sender)
@@ -83,12 +83,12 @@ func (Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	}
 }
 
-// OnAccepted never moves the channel.
+// OnAccepted returns no effects.
 func (Adapter) OnAccepted(*channel.Metadata, channel.State, *envelope.Envelope) channel.Effects {
 	return channel.Effects{}
 }
 
-// Expected is whose turn it is.
+// Expected returns the participant whose turn it is.
 func (Adapter) Expected(_ *channel.Metadata, s channel.State) (channel.Turn, bool) {
 	state, ok := s.(*State)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// State is whose turn it is. It is never changed, only replaced; successors
-// share the order.
+// State is the participant whose turn it is. It is immutable; successors share the
+// order.
 type State struct {
 	Order        []string `json:"participant_order"`
 	Next         string   `json:"expected_next_speaker"`
@@ -16,7 +16,7 @@ type State struct {
 	Turns        int      `json:"turn_count"`
 }
 
-// Codec writes the state as AG2 shows it.
+// Codec encodes the state in AG2's form.
 func (Adapter) Codec() channel.Codec { return ag2.Codec(1, write, ag2.Read[State]) }
 
 func write(s *State, b *jsonbuf.Buffer) {

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Fold counts messages, and follows details and the active run.
+// Fold counts messages, and tracks details and the active run.
 func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	if !ok || !marked(e) {
@@ -43,7 +43,7 @@ func (*Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	return &next
 }
 
-// change takes a change of messages and details into the state.
+// change applies a change of messages and details to the state.
 func (s *State) change(e *envelope.Envelope, c *Change) {
 	switch e.Type {
 	case TypeAppended:
@@ -74,7 +74,7 @@ func (s *State) change(e *envelope.Envelope, c *Change) {
 	}
 }
 
-// with is the details with what others say of them.
+// with returns the details, overwritten by the set fields of others.
 func (d Details) with(other *Details) Details {
 	for _, field := range []struct{ to, from **string }{
 		{&d.Title, &other.Title}, {&d.Provider, &other.Provider}, {&d.Model, &other.Model}, {&d.ResponseID, &other.ResponseID},
@@ -89,7 +89,7 @@ func (d Details) with(other *Details) Details {
 	return d
 }
 
-// FoldSide follows the lock.
+// FoldSide tracks the lock.
 func (*Adapter) FoldSide(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	var l Locked

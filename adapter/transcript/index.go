@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Keys of the index, each followed by what is looked up. Sessions are listed by
-// the moment they were created, and found by their id among all owners'.
+// Prefixes of index keys. Sessions are listed by the time of their creation, and
+// found by their id among those of all owners.
 const (
 	IndexSession = "session/"
 	IndexListed  = "listed/"
@@ -19,7 +19,7 @@ const (
 	IndexOpen    = "open/"
 )
 
-// Listed is what a list of sessions needs to choose by.
+// Listed has the fields by which a list of sessions is filtered.
 type Listed struct {
 	Session string    `json:"session_id"`
 	Agent   string    `json:"agent,omitzero"`
@@ -27,18 +27,19 @@ type Listed struct {
 	Created time.Time `json:"created"`
 }
 
-// RunPlace is where a run's records are.
+// RunPlace holds the sequences of a run's records.
 type RunPlace struct {
 	Started uint64 `json:"started"`
 	Ended   uint64 `json:"ended,omitzero"`
 }
 
-// ListKey sorts sessions by age: of one moment, by their ids, which grow.
+// ListKey returns a key that sorts sessions by age and then by id, which increases
+// with time.
 func ListKey(created time.Time, channelID string) string {
 	return fmt.Sprintf("%s%016x/%s", IndexListed, created.UnixNano(), channelID)
 }
 
-// OnAccepted keeps the index of sessions and runs.
+// OnAccepted updates the index of sessions and runs.
 func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Envelope) channel.Effects {
 	state, ok := s.(*State)
 	if !ok || !marked(e) {
@@ -80,7 +81,7 @@ func (*Adapter) OnAccepted(m *channel.Metadata, s channel.State, e *envelope.Env
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil // texts that were read as JSON can be written
+		return nil // texts that were read as JSON can be encoded
 	}
 	return data
 }

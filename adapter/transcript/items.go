@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// ItemReader reads messages, and when runs begin and end. It remembers nothing:
-// what a record replaces or compacts has been read before it.
+// ItemReader returns a reader of messages and of the beginning and end of runs. It
+// keeps no state: what a record replaces or compacts has been read before it.
 func (*Adapter) ItemReader(m *channel.Metadata) channel.ItemReader {
 	agent := ""
 	if k, err := ParseKnobs(m); err == nil {
@@ -60,8 +60,8 @@ func readItems(dst []channel.Item, e *envelope.Envelope, agent string) []channel
 	return append(dst, item)
 }
 
-// rowItem is one message of a transcript. What an agent said is not its owner's,
-// who is the sender of every record.
+// rowItem returns one message of a transcript. The sender of every record is the
+// owner, so an agent's message needs the agent as its speaker.
 func rowItem(e *envelope.Envelope, row []byte, agent string) channel.Item {
 	item := channel.Item{Envelope: e, Speaker: e.Sender}
 	m, err := message.NormalizeJSON(row)
@@ -81,7 +81,7 @@ func rowItem(e *envelope.Envelope, row []byte, agent string) channel.Item {
 	return item
 }
 
-// Say appends a message of a member's. It begins no run.
+// Say returns the draft that appends a member's message. It begins no run.
 func (*Adapter) Say(_ *channel.Metadata, _ channel.State, _ string, msg message.Envelope) ([]channel.Draft, error) {
 	if _, err := channel.SaidText(msg); err != nil {
 		return nil, err

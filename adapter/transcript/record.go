@@ -13,7 +13,7 @@ import (
 const (
 	TypeCreated   = "transcript.created"
 	TypeAppended  = "transcript.appended"
-	TypeReplaced  = "transcript.replaced"  // the tail, from a message on
+	TypeReplaced  = "transcript.replaced"  // the tail, starting at a message
 	TypeCompacted = "transcript.compacted" // the beginning, up to a message
 	TypeDescribed = "transcript.described"
 	TypeStarted   = "transcript.run_started"
@@ -24,7 +24,7 @@ const (
 	TypeReset     = "transcript.reset"
 )
 
-// Mark is the ext of records of the server's own: other surfaces cannot set it.
+// Mark is the ext of the server's own records; other surfaces cannot set it.
 var Mark = []byte(`{"chat":true}`)
 
 // Rows are messages in the order of the transcript, each as it was stored.
@@ -32,8 +32,8 @@ type Rows [][]byte
 
 // Change is a record that changes messages.
 type Change struct {
-	// Of is the sequence of the change that this one was made for; another one
-	// in between refuses it. 0 is not compared.
+	// Of is the sequence of the change that this one is based on; it is refused if
+	// another one came in between. 0 is not compared.
 	Of uint64 `json:"of,omitzero"`
 	// From is the first message that a replaced tail replaces, counted from 0.
 	From int `json:"from,omitzero"`
@@ -41,10 +41,11 @@ type Change struct {
 	Through int      `json:"through,omitzero"`
 	Rows    Rows     `json:"rows"`
 	Details *Details `json:"details,omitzero"`
-	Run     string   `json:"run_id,omitzero"` // which made it
+	Run     string   `json:"run_id,omitzero"` // the run that made it
 }
 
-// Details describe a session. A nil text and a nil map leave what is stored.
+// Details describe a session. A nil text or a nil map does not change the stored
+// value.
 type Details struct {
 	Title      *string        `json:"title,omitzero"`
 	Provider   *string        `json:"provider,omitzero"`
@@ -74,13 +75,14 @@ type Started struct {
 type Ended struct {
 	Run    string         `json:"run_id"`
 	Status string         `json:"status"`
-	Answer jsontext.Value `json:"answer,omitzero"` // what the client was told
-	Began  uint64         `json:"began,omitzero"`  // where the run began
-	// Talk is how many conversations with agents the session has used up.
+	Answer jsontext.Value `json:"answer,omitzero"` // the answer that the client got
+	Began  uint64         `json:"began,omitzero"`  // sequence of the run's start
+	// Talk is how many conversations with agents the session has used so far.
 	Talk int `json:"talk,omitzero"`
 }
 
-// Locked is the record of a lock that was taken, and of its end by its token.
+// Locked is the record of a lock that was taken, and of the end of the lock with
+// that token.
 type Locked struct {
 	Token string `json:"token"`
 	Ends  int64  `json:"ends,omitzero"` // nanoseconds since 1970
@@ -89,14 +91,14 @@ type Locked struct {
 	Replaces string `json:"replaces,omitzero"`
 }
 
-// What a row is written as when it is not a JSON object.
+// Prefixes of rows that are not JSON objects.
 const (
 	rowText   = "text:"
 	rowBinary = "base64:"
 )
 
-// MarshalJSONTo writes each row that is a JSON object as it is, and any other
-// as a text.
+// MarshalJSONTo writes each row that is a JSON object unchanged, and any other as a
+// text.
 func (r Rows) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
 		return err
@@ -155,7 +157,7 @@ func (r *Rows) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// Encode writes a record's payload, rows to the letter.
+// Encode writes a record's payload, with its rows byte for byte.
 func Encode(record any) ([]byte, error) {
 	return json.Marshal(record, jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawFloats(false), jsontext.CanonicalizeRawInts(false))
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// State is what is known of a session without reading its log. It is never
-// changed, only replaced.
+// State is what is known of a session without reading its log. It is immutable.
 type State struct {
 	Messages int `json:"messages"`
-	// Base is the first record of which the transcript is made; 0 is the first of
-	// the log. Changed is the last that changed it.
+	// Base is the first record that the transcript consists of; 0 is the first of
+	// the log. Changed is the last record that changed the transcript.
 	Base    uint64    `json:"base,omitzero"`
 	Changed uint64    `json:"changed,omitzero"`
 	Details Details   `json:"details"`
@@ -25,7 +24,7 @@ type State struct {
 	Created bool      `json:"created,omitzero"`
 }
 
-// Lock is the lock of the session's one writer.
+// Lock is the lock of the session's single writer.
 type Lock struct {
 	Token string `json:"token"`
 	Ends  int64  `json:"ends"`
@@ -36,10 +35,10 @@ type Lock struct {
 type Run struct {
 	ID    string `json:"run_id"`
 	Agent string `json:"agent"`
-	Seq   uint64 `json:"seq"` // where it began
+	Seq   uint64 `json:"seq"` // sequence of its start
 }
 
-// codecVersion goes up whenever the same log would fold to another state.
+// codecVersion increases whenever the same log would fold to another state.
 const codecVersion = 1
 
 // Codec writes the state as JSON.

@@ -1,6 +1,7 @@
-// Package transcript governs the channels that are chat sessions: canonical messages,
-// kept as records that append, replace the tail or compact, and the runs that wrote
-// them. The state counts and describes; messages are read from the log. It is pure.
+// Package transcript governs the channels that are chat sessions: canonical
+// messages, stored as records that append, replace the tail or compact, and the
+// runs that wrote them. The state counts and describes the messages, which are read
+// from the log. It is pure.
 package transcript
 
 import (
@@ -31,10 +32,10 @@ type Options struct {
 	Record   int // bytes of title, metadata and the provider's names together (limits.record)
 }
 
-// Adapter is stateless: what it knows is fixed when it is made.
+// Adapter is stateless: its fields are fixed when it is created.
 type Adapter struct{ messages, record int }
 
-// New makes the adapter.
+// New returns an adapter.
 func New(o Options) *Adapter {
 	if o.Messages <= 0 {
 		o.Messages = DefaultMessages
@@ -45,7 +46,7 @@ func New(o Options) *Adapter {
 	return &Adapter{messages: o.Messages, record: o.Record}
 }
 
-// Knobs are what a session is opened with and keeps. Its id is the channel's name.
+// Knobs are the fixed parameters of a session. Its id is the channel's name.
 type Knobs struct {
 	ScopeType string         `json:"workspace_type"`
 	ScopeID   string         `json:"workspace_id"`
@@ -56,10 +57,10 @@ type Knobs struct {
 	Metadata  jsontext.Value `json:"metadata,omitzero"`
 }
 
-// Bytes is the form that a channel's metadata holds.
+// Bytes returns the form in a channel's metadata.
 func (k Knobs) Bytes() ([]byte, error) { return json.Marshal(k) }
 
-// ParseKnobs reads what a session was opened with.
+// ParseKnobs reads the parameters of a session.
 func ParseKnobs(m *channel.Metadata) (Knobs, error) {
 	var k Knobs
 	if err := json.Unmarshal(m.Knobs, &k); err != nil || k.ScopeType == "" || k.OwnerType == "" || m.Name == "" {
@@ -70,20 +71,20 @@ func ParseKnobs(m *channel.Metadata) (Knobs, error) {
 
 var manifest = channel.Manifest{Type: Type, Version: 1, Participants: channel.Bounds{Min: 1}, DefaultView: "full_transcript"}
 
-// Manifest is constant.
+// Manifest returns a constant.
 func (*Adapter) Manifest() channel.Manifest { return manifest }
 
-// Dialect is the one that opens transcripts.
+// Dialect returns the dialect that opens transcripts.
 func (*Adapter) Dialect() string { return Dialect }
 
-// Private keeps a session to its owner and to operators.
+// Private restricts a session to its owner and to operators.
 func (*Adapter) Private() bool { return true }
 
-// HomeKeys makes run ids count among all sessions of an owner, until the session
+// HomeKeys makes run ids unique among all sessions of an owner, until the session
 // is deleted.
 func (*Adapter) HomeKeys() bool { return true }
 
-// Opening is at once: nobody is asked.
+// Opening returns AtOnce: no participant has to accept.
 func (*Adapter) Opening() channel.Opening { return channel.AtOnce }
 
 // ValidateCreate requires a name, a workspace and an owner.
@@ -95,7 +96,7 @@ func (a *Adapter) ValidateCreate(m *channel.Metadata) error {
 	return err
 }
 
-// Initial is an empty session.
+// Initial returns the state of an empty session.
 func (*Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	k, err := ParseKnobs(m)
 	if err != nil {
@@ -104,17 +105,17 @@ func (*Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return &State{Details: Details{Metadata: k.Metadata}, Updated: m.CreatedAt}, nil
 }
 
-// Expected names nobody: the server decides who answers.
+// Expected returns no speaker: the server decides who answers.
 func (*Adapter) Expected(*channel.Metadata, channel.State) (channel.Turn, bool) {
 	return channel.Turn{}, false
 }
 
-// Recipients is always empty: sessions are followed, not delivered.
+// Recipients returns nil: sessions are followed, not delivered.
 func (*Adapter) Recipients(*channel.Metadata, channel.State, channel.Members, *envelope.Envelope) []string {
 	return nil
 }
 
-// Visible: members read everything.
+// Visible reports whether an agent is a member; members read everything.
 func (*Adapter) Visible(_ *channel.Metadata, _ channel.State, in channel.Members, _ *envelope.Envelope, agent string) bool {
 	return in.Has(agent)
 }

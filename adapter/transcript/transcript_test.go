@@ -44,7 +44,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// play posts records, each against the state that the ones before left.
+// play posts records, each to the state after the previous ones.
 type play struct {
 	t     *testing.T
 	meta  *channel.Metadata
@@ -94,7 +94,7 @@ func TestRules(t *testing.T) {
 		{transcript.TypeCreated, `{}`, ""},
 		{transcript.TypeCreated, `{}`, fault.Conflict},
 		{transcript.TypeAppended, `{"rows":[{},{}]}`, ""},
-		{transcript.TypeAppended, `{"of":1,"rows":[{}]}`, fault.Conflict}, // made for an older transcript
+		{transcript.TypeAppended, `{"of":1,"rows":[{}]}`, fault.Conflict}, // based on an older transcript
 		{transcript.TypeAppended, `{"of":2,"rows":[{}]}`, ""},
 		{transcript.TypeAppended, `{"rows":[{},{}]}`, fault.TooLarge},
 		{transcript.TypeReplaced, `{"from":4,"rows":[]}`, fault.Invalid},
@@ -143,7 +143,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// Rows are read back exactly as they were written, whatever they hold.
+// Rows are read exactly as they were written, whatever they contain.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	rows := transcript.Rows{[]byte(`{"a":1.0,"b":"\u00e9"}`), []byte(`{"a":`), []byte(` {} `), []byte(`7`), []byte("\xff\x00"), []byte("base64:eA=="), []byte("text:x"), {}}

@@ -11,8 +11,8 @@ import (
 // MaxRunID bounds a run's id, which is part of a key of the index.
 const MaxRunID = 256
 
-// ValidateSend refuses what does not fit the transcript as it is now, and
-// whatever other surfaces post.
+// ValidateSend returns an error for records that do not fit the current transcript,
+// and for envelopes of other surfaces.
 func (a *Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	state, ok := s.(*State)
 	if !ok {
@@ -37,8 +37,8 @@ func (a *Adapter) ValidateSend(_ *channel.Metadata, s channel.State, e *envelope
 	return fault.New(fault.Protocol, "`%.100s` is not a record of a session", e.Type)
 }
 
-// judge refuses a change that was made for another transcript, or makes this one
-// too long.
+// judge returns an error if a change is based on another transcript, or makes this
+// one too long.
 func (a *Adapter) judge(s *State, e *envelope.Envelope) error {
 	var c Change
 	if err := json.Unmarshal(e.Data, &c); err != nil {
@@ -75,7 +75,7 @@ func (a *Adapter) tooLong(n int) error {
 	return fault.New(fault.TooLarge, "title, metadata and the provider's names have %d bytes together; at most %d (limits.record)", n, a.record)
 }
 
-// starts refuses a second run at a time.
+// starts returns an error if a run is already active.
 func (s *State) starts(e *envelope.Envelope) error {
 	var r Started
 	switch err := json.Unmarshal(e.Data, &r); {
@@ -89,7 +89,7 @@ func (s *State) starts(e *envelope.Envelope) error {
 	return nil
 }
 
-// ends wants the active run.
+// ends returns an error if the record does not end the active run.
 func (s *State) ends(e *envelope.Envelope) error {
 	var r Ended
 	if err := json.Unmarshal(e.Data, &r); err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/parley-hub/parley/view"
 )
 
-// View is the last two rounds, with names.
+// View returns the view of the last two rounds, with names.
 func (Adapter) View(m *channel.Metadata, _ string) view.View { return ag2.GroupView(m) }
 
-// Render shows a text as it is and a packet as its handoff and its body.
+// Render shows a text unchanged and a packet as its handoff and its body.
 func (a Adapter) Render(e *envelope.Envelope) (string, bool) {
 	if e.Type != envelope.TypePacket {
 		return a.Common.Render(e)
@@ -27,7 +27,7 @@ func (a Adapter) Render(e *envelope.Envelope) (string, bool) {
 	return text, text != ""
 }
 
-// Input is like Render, but names a handoff whose tool is not known.
+// Input does the same as Render, but also names a handoff whose tool is unknown.
 func (a Adapter) Input(e *envelope.Envelope) string {
 	if e.Type != envelope.TypePacket {
 		return a.Common.Input(e)
@@ -61,8 +61,8 @@ func bodyOf(data []byte) string {
 	return string(text)
 }
 
-// Reply is one packet with the round's routing and body. A round with neither
-// is silent, and the channel goes on waiting for the same speaker.
+// Reply returns one packet with the round's routing and body. A round with neither
+// is silent, and the channel continues to wait for the same speaker.
 func (Adapter) Reply(m *channel.Metadata, s channel.State, sender string, r turn.Round, ids turn.Directory) (*envelope.Envelope, error) {
 	routing := turn.Routing{Kind: turn.KindText}
 	if state, ok := s.(*State); ok {
@@ -74,7 +74,7 @@ func (Adapter) Reply(m *channel.Metadata, s channel.State, sender string, r turn
 	return routing.Envelope(m.ID, sender, r.Body)
 }
 
-// Turns are the texts and packets so far.
+// Turns counts the texts and packets so far.
 func (Adapter) Turns(s channel.State) (int, bool) {
 	state, ok := s.(*State)
 	if !ok {

@@ -124,7 +124,7 @@ func TestContext(t *testing.T) {
 			err := p.Post(contextSet("alice", data))
 			c.ErrorContains(err, "EV_CONTEXT_SET", fragment)
 			c.Equal(fault.CodeOf(err), fault.Protocol)
-			// One that is in a log already does not stop a fold.
+			// An update that is in a log already does not stop a fold.
 			c.Equal(adaptertest.StateJSON(adapter, adapter.Fold(p.State, contextSet("alice", data))), p.JSON())
 		}
 	})
@@ -148,7 +148,7 @@ func TestContext(t *testing.T) {
 			c.ErrorContains(err, "EV_PACKET", fragment)
 			c.Equal(fault.CodeOf(err), fault.Protocol)
 			c.Equal(p.JSON(), before)
-			// One that is in a log already is a turn whose readable parts
+			// A packet that is in a log already is a turn whose readable parts
 			// count.
 			c.Equal(adaptertest.StateJSON(adapter, adapter.Fold(p.State, post)) != before, true)
 		}
@@ -169,8 +169,8 @@ func TestContext(t *testing.T) {
 		c.Equal(state(p).Facts.Vars.Size(), 10)
 		c.ErrorContains(start(small).Post(contextSet("bob", over)), "at most 10 bytes", "make it 11")
 		c.NoError(p.Post(contextSet("bob", full))) // no larger than before
-		// Variables that exceed the limit already, for example a lower one,
-		// may shrink or stay.
+		// Variables that already exceed the limit, for example because it was
+		// lowered, may shrink or stay.
 		p = start(workflow.New(workflow.Options{MaxContext: 100}))
 		c.NoError(p.Post(contextSet("bob", `{"set":{"k":"`+strings.Repeat("x", 20)+`"}}`)))
 		p.Adapter = small
@@ -327,7 +327,7 @@ func TestEvaluation(t *testing.T) {
 		play(t, one, "b T -> b")
 		play(t, two, "c T -> c")
 		t.Contains(one.JSON(), `"graph_data":{"initial_speaker":"agt-a","transitions":[],"default_target":{"name":"agent","args":{"agent_id":"agt-b"}},"max_turns":null}`)
-		// A state that was only read works from its graph_data alone.
+		// A state that was only decoded works from its graph_data alone.
 		again, err := adapter.Codec().Decode([]byte(one.JSON()))
 		t.NoError(err)
 		one.State = again

@@ -50,7 +50,7 @@ const queue = `{"initial_speaker":"@triage","transitions":[
  {"when":{"name":"context_equals","args":{"key":"job","value":"write"}},"then":{"name":"agent","args":{"agent_id":"@scribe"}},"priority":0}],
  "default_target":{"name":"terminate","args":{"reason":"idle"}},"max_turns":30}`
 
-// sequence is the factory's graph over participants' names.
+// sequence returns the factory's graph over participants' names.
 func sequence(t *spec.T, names ...string) string {
 	t.Helper()
 	g, err := graphs.NewSequence(ids(names...))

@@ -33,7 +33,7 @@ func TestManifest(t *testing.T) {
 	})
 }
 
-// refused requires both hooks to refuse a channel; a restart calls the second
+// refused requires that both hooks refuse a channel; a restart calls the second
 // one.
 func refused(t *spec.T, m *channel.Metadata, fragments ...string) {
 	t.Helper()

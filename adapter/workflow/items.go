@@ -7,11 +7,11 @@ import (
 	"github.com/parley-hub/parley/graph"
 )
 
-// ItemReader reads texts and packets. It remembers nothing.
+// ItemReader returns a reader of texts and packets. It keeps no state.
 func (Adapter) ItemReader(*channel.Metadata) channel.ItemReader { return channel.ItemFunc(readItems) }
 
-// readItems reads a packet as what it says, where it passes the turn, and, if it
-// sets context variables, as something else besides.
+// readItems reads a packet as its text, as the change of turn that it makes, and,
+// if it sets context variables, as an item of another kind.
 func readItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 	if e.Type != envelope.TypePacket {
 		return ag2.ReadItems(dst, e)

@@ -12,9 +12,8 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 )
 
-// A loaded workflow with the cookbook's queue must leave the hub room within
-// four kilobytes, also where every channel has agents, and so a graph, of its
-// own.
+// A loaded workflow with the cookbook's queue must leave the hub space within four
+// kilobytes, even if every channel has agents, and therefore a graph, of its own.
 func TestMemory(t *testing.T) {
 	if own := measure(t, func(channel int) int { return channel }); own > 4000 {
 		t.Errorf("a loaded workflow costs %.0f bytes; at most 4000 of 4096 are ours", own)

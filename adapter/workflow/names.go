@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// NameKnobs puts ids in place of the names in a graph and among supervisors.
-// Everything else stays byte for byte as it is, and so do knobs that
-// ValidateCreate refuses: it says why.
+// NameKnobs replaces the names in a graph and among supervisors by ids. Everything
+// else stays byte for byte the same. Knobs that ValidateCreate refuses also stay
+// the same: ValidateCreate says why.
 func (a Adapter) NameKnobs(knobs []byte, id func(name string) string) []byte {
 	var top map[string]jsontext.Value
 	if json.Unmarshal(knobs, &top) != nil {

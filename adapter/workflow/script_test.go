@@ -12,7 +12,7 @@ import (
 
 var adapter = workflow.New(workflow.Options{})
 
-// id is the agent id of the participant that a script calls by name.
+// id returns the agent id of the participant with a name in a script.
 func id(name string) string { return "agt-" + name }
 
 func ids(names ...string) []string {
@@ -23,7 +23,7 @@ func ids(names ...string) []string {
 	return list
 }
 
-// knobs makes a channel's knobs from a graph in which @x is the id of x.
+// knobs returns a channel's knobs for a graph in which @x is the id of x.
 func knobs(graph string) string {
 	return `{"graph":` + strings.ReplaceAll(graph, "@", "agt-") + `}`
 }
@@ -56,10 +56,10 @@ func graph(initial, fallback string, maxTurns int, rules ...string) string {
 		initial, strings.Join(rules, ","), fallback, turns)
 }
 
-// play posts the steps of a script, one a line: "who what -> outcome". What is
-// T (text), P (packet with a body), H tool target (dynamic handoff), S tool
-// (static handoff), F reason (finish) or C json (context set). The outcome is
-// who is expected next, or "closed reason".
+// play posts the steps of a script, one on each line: "who what -> outcome". What
+// is T (text), P (packet with a body), H tool target (dynamic handoff), S tool
+// (static handoff), F reason (finish) or C json (context set). The outcome is who
+// is expected next, or "closed reason".
 func play(t *spec.T, p *adaptertest.Play, script string) {
 	t.Helper()
 	for line := range strings.Lines(strings.TrimSpace(script)) {
@@ -109,7 +109,7 @@ func parse(t *spec.T, step string) *envelope.Envelope {
 
 func state(p *adaptertest.Play) *workflow.State { return p.State.(*workflow.State) }
 
-// vars are the context variables as an object.
+// vars returns the context variables as an object.
 func vars(t *spec.T, p *adaptertest.Play) string {
 	t.Helper()
 	text, err := state(p).Facts.Vars.MarshalJSON()

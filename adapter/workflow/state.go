@@ -13,15 +13,15 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// State is where the channel stands in its graph. It is never changed, only
-// replaced; successors share the graph, the order and the variables.
+// State is the position of the channel in its graph. It is immutable; successors
+// share the graph, the order and the variables.
 type State struct {
 	Graph       *graph.Graph
 	Facts       graph.Facts
 	Supervisors []string
 }
 
-// begin reads the knobs, in the order in which refusals are promised.
+// begin reads the knobs, in the documented order of errors.
 func (a Adapter) begin(m *channel.Metadata) (*State, error) {
 	raw, err := ag2.Knob(m, "graph")
 	if err != nil {
@@ -91,14 +91,13 @@ func readSupervisors(m *channel.Metadata) ([]string, error) {
 		if !ok {
 			return nil, ag2.Refuse("workflow's supervisor '%s' is not in participants", agent)
 		}
-		list[i] = p.Agent // the participant's own string, so that none is kept twice
+		list[i] = p.Agent // the participant's own string, so that none is stored twice
 	}
 	return slices.Clip(list), nil
 }
 
-// Codec writes the state as AG2 shows it, with the supervisors behind it where
-// there are any. Version 2 bounds the evaluation of a turn (graph.MaxSteps,
-// graph.MaxNumber).
+// Codec encodes the state in AG2's form, followed by the supervisors if there are
+// any. Version 2 bounds the evaluation of a turn (graph.MaxSteps, graph.MaxNumber).
 func (a Adapter) Codec() channel.Codec { return ag2.Codec(2, write, a.read) }
 
 func write(s *State, b *jsonbuf.Buffer) {

@@ -133,7 +133,7 @@ func TestEnds(t *testing.T) {
 			a T -> b
 			b T -> c
 			c T -> closed max_turns`)
-		// The next speaker stays in the state: it was the cap that ended this.
+		// The next speaker stays in the state, because the cap ended the channel.
 		t.Equal(state(p).Facts.Expected, id("a"))
 		t.Equal(state(p).Facts.Closing, "")
 	})

@@ -1,7 +1,7 @@
-// Package workflow governs channels in which a transition graph decides who
-// speaks next and when it is over. The graph itself, and the step that every
-// turn takes through it, live in package graph; here is what a channel adds:
-// whom to refuse, which state to keep, when to close. It is pure.
+// Package workflow governs channels in which a transition graph decides who speaks
+// next and when the channel closes. The graph itself, and the step that every turn
+// takes through it, are in package graph; this package adds the rules of a channel:
+// what to refuse, which state to keep, when to close. It is pure.
 package workflow
 
 import (
@@ -19,7 +19,7 @@ const Type = "workflow"
 // DefaultMaxContext is how many bytes of context variables a channel may hold.
 const DefaultMaxContext = 1 << 20
 
-// Adapter is safe for concurrent use; make one with New.
+// Adapter is safe for concurrent use; create one with New.
 type Adapter struct {
 	ag2.Common
 	graphs     *graph.Cache
@@ -27,10 +27,10 @@ type Adapter struct {
 	bounds     graph.Bounds
 }
 
-// Options configure an adapter. The zero value is AG2's.
+// Options configure an adapter. The zero value behaves as AG2 does.
 type Options struct {
-	// Registry loads graphs; nil is the default one. Nodes of an application
-	// are registered there before any channel that uses them is touched.
+	// Registry loads graphs; nil is the default one. Nodes of an application must
+	// be registered there before any channel that uses them is loaded.
 	Registry *graph.Registry
 	// Graphs is how many graphs are kept for sharing between channels; 0 is
 	// graph.DefaultCacheLimit.
@@ -38,8 +38,8 @@ type Options struct {
 	// MaxContext bounds a channel's context variables, in bytes; 0 is
 	// DefaultMaxContext.
 	MaxContext int
-	// Bounds are what a graph and its context variables may hold when they come
-	// in. No fold depends on them.
+	// Bounds limit a new graph and its context variables. Folds do not depend on
+	// them.
 	Bounds graph.Bounds
 }
 
@@ -63,7 +63,7 @@ var manifest = channel.Manifest{
 	},
 }
 
-// Manifest is constant.
+// Manifest returns a constant.
 func (Adapter) Manifest() channel.Manifest { return manifest }
 
 // ValidateCreate requires at least two participants, and a graph that loads,
@@ -96,8 +96,8 @@ func (a Adapter) Initial(m *channel.Metadata) (channel.State, error) {
 	return s, nil
 }
 
-// ValidateSend lets only the expected speaker take a turn, supervisors speak at
-// any time, and every participant write context.
+// ValidateSend lets only the expected speaker take a turn, supervisors speak at any
+// time, and every participant write context.
 func (a Adapter) ValidateSend(m *channel.Metadata, s channel.State, e *envelope.Envelope) error {
 	state, ok := s.(*State)
 	if !ok {
@@ -136,8 +136,8 @@ func (a Adapter) mayTakeTurn(state *State, e *envelope.Envelope) error {
 	return nil
 }
 
-// roomFor keeps context variables bounded. Variables that do not grow are let
-// through, so that a channel that is full can still be cleared.
+// roomFor bounds context variables. Variables that do not grow are accepted, so
+// that a full channel can still be cleared.
 func (a Adapter) roomFor(state *State, e *envelope.Envelope, update graph.Update) error {
 	if err := update.CheckBounds(); err != nil {
 		return ag2.Refuse("workflow refuses this update: %v", err)
@@ -156,8 +156,8 @@ func (a Adapter) roomFor(state *State, e *envelope.Envelope, update graph.Update
 	return nil
 }
 
-// Fold takes a turn through the graph, or writes context variables. What a
-// supervisor says out of turn moves nothing.
+// Fold takes a turn through the graph, or writes context variables. A supervisor's
+// text out of turn changes nothing.
 func (a Adapter) Fold(s channel.State, e *envelope.Envelope) channel.State {
 	state, ok := s.(*State)
 	if !ok || state.injected(e) {
@@ -183,7 +183,7 @@ func (Adapter) OnAccepted(_ *channel.Metadata, s channel.State, e *envelope.Enve
 	return channel.Effects{}
 }
 
-// Expected is whom the graph chose.
+// Expected returns the speaker that the graph chose.
 func (Adapter) Expected(_ *channel.Metadata, s channel.State) (channel.Turn, bool) {
 	state, ok := s.(*State)
 	if !ok || state.Facts.Ended || state.Facts.Expected == "" {
@@ -192,7 +192,7 @@ func (Adapter) Expected(_ *channel.Metadata, s channel.State) (channel.Turn, boo
 	return channel.Turn{Agent: state.Facts.Expected, Trigger: state.Facts.LastEnvelope}, true
 }
 
-// TurnCount counts the turns that were taken, and how many there may be.
+// TurnCount returns how many turns were taken, and how many there may be.
 func (Adapter) TurnCount(_ *channel.Metadata, s channel.State) (taken, most int, ok bool) {
 	state, ok := s.(*State)
 	if !ok {
@@ -214,7 +214,7 @@ func substantive(e *envelope.Envelope) bool {
 
 func (s *State) supervises(agent string) bool { return slices.Contains(s.Supervisors, agent) }
 
-// injected tells a supervisor's text from a turn of its own.
+// injected reports whether an envelope is a supervisor's text and not its own turn.
 func (s *State) injected(e *envelope.Envelope) bool {
 	return substantive(e) && s.supervises(e.Sender) && !s.Facts.MaySpeak(e.Sender)
 }

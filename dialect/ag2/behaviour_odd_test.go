@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// An envelope that came another way, and is too large for any client, is not
-// delivered; the next is.
+// An envelope that came through another dialect, and is too large for any client,
+// is not delivered; the next one is.
 func TestOversizedDelivery(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -111,7 +111,7 @@ func (e *eager) Bind(agent string, at hub.Endpoint) error {
 	return nil
 }
 
-// The checkpoint of a task is for those who may look at the task.
+// The checkpoint of a task is available to those who may read the task.
 func TestForeignCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -156,11 +156,11 @@ func TestUnregisteredElsewhere(t *testing.T) {
 			t.Errorf("%s is answered with %s, %v", op, result, err)
 		}
 	}
-	// And it takes no place on the connection.
+	// And it uses no place on the connection.
 	q.register("carol")
 }
 
-// A registration that the connection has no room for makes no identity.
+// A registration that exceeds the connection's limit creates no identity.
 func TestIdentityTooMany(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{config: ag2.Config{Limits: ag2.Limits{Identities: 1}}})
@@ -175,8 +175,8 @@ func TestIdentityTooMany(t *testing.T) {
 	}
 }
 
-// AG2's clients know no live envelopes: none is sent to them, neither what is shown
-// live in a channel nor what is kept beside its history.
+// AG2's clients do not support live envelopes: none is sent to them, neither live
+// ones of a channel nor those of its side log.
 func TestLiveEnvelopesAreNotSent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// Urgent envelopes go before those of other channels that wait for the same
-// reader, and never before one of their own channel.
+// Urgent envelopes are sent before those of other channels that wait for the same
+// reader, but never before one of their own channel.
 func TestPriority(t *testing.T) {
 	t.Parallel()
 	spec.Check(t, "seed-000#58 seed-000#59: of what waits for a slow client", func(t *spec.T) {
@@ -54,8 +54,8 @@ func TestPriority(t *testing.T) {
 	})
 }
 
-// join has an identity of alice's peer open a channel with the one identity of
-// the raw client.
+// join lets an identity of alice's peer open a channel with the one identity of the
+// raw client.
 func (c *raw) join(p *peer, alice string) string {
 	c.t.Helper()
 	var id string
@@ -98,8 +98,8 @@ func (c *raw) numbers(count int) []int {
 	return order
 }
 
-// A post that waits for somebody's turn to end does not delay the answers to
-// other posts and requests of its connection.
+// A post that waits for another turn to end does not delay the answers to other
+// posts and requests of its connection.
 func TestLatePost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -113,7 +113,7 @@ func TestLatePost(t *testing.T) {
 	p.drain()
 	asked := p.post(ch, alice, "ag2.msg.text", object{"text": "go"})
 	p.drain()
-	// Bob works on it; the supervisor's word waits.
+	// It is bob's turn, so the supervisor's text waits.
 	held := p.request("post_envelope", object{"envelope": env(ch, chief, "ag2.msg.text", object{"text": "careful"})})
 	note := p.post(ch, bob, "ag2.task.started", object{"task_id": "t"})
 	if note == "" || note <= asked {
@@ -130,8 +130,8 @@ func TestLatePost(t *testing.T) {
 	}
 }
 
-// Posts of one connection are stored in the order they were sent, although
-// none waits for the one before to be answered.
+// Posts of one connection are stored in the order in which they were sent, although
+// none waits for the answer to the one before.
 func TestPipelinedPosts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -187,7 +187,7 @@ func TestPostsReadTogether(t *testing.T) {
 	}
 	send("1", "post_envelope", said(ch, alice, object{"text": "1"}))
 	send("2", "post_envelope", said(ch, alice, object{"text": "2"}))
-	send("3", "post_envelope", said(ch, bob, object{"text": "3"})) // whom it does not act for
+	send("3", "post_envelope", said(ch, bob, object{"text": "3"})) // the connection does not act for bob
 	send("4", "post_envelope", said(ch, alice, object{"text": "4"}))
 	send("5", "post_envelope", said(ch, alice, object{"text": "5"}))
 	send("6", "get_channel", object{"channel_id": ch})
@@ -208,7 +208,7 @@ func TestPostsReadTogether(t *testing.T) {
 		if err := json.Unmarshal([]byte(raw), &got); err != nil || got.OK != (got.ID != "3" && got.ID != "9") {
 			t.Fatalf("got %s", raw)
 		}
-		if got.ID != "6" { // which waits for no post
+		if got.ID != "6" { // it does not wait for posts
 			answered = append(answered, got.ID)
 		}
 	}
@@ -303,8 +303,8 @@ func (s *stuck) FindAgent(name string) (string, bool) {
 	return s.Hub.FindAgent(name)
 }
 
-// A log that no client could take in one frame is read without what it does
-// not fold; one that is too large even so is refused, and read in parts.
+// A log that is too large for one frame is read without what the client does not
+// fold; one that is still too large is refused, and can be read in parts.
 func TestLongLogs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})

@@ -171,7 +171,7 @@ func idOf(r *rig, name string) string {
 }
 
 // BenchmarkDelivery posts one at a time and waits until another connection has
-// it.
+// received it.
 func BenchmarkDelivery(b *testing.B) {
 	r := newRig(b, options{disk: true})
 	p, q := r.dial(), r.dial()
@@ -186,8 +186,8 @@ func BenchmarkDelivery(b *testing.B) {
 	}
 }
 
-// BenchmarkJournal is the floor: appends of one record of about an envelope's
-// size, as many outstanding as BenchmarkPipelined has.
+// BenchmarkJournal is the lower bound: appends of one record of about an envelope's
+// size, with as many outstanding as in BenchmarkPipelined.
 func BenchmarkJournal(b *testing.B) {
 	j, err := disk.Open(b.TempDir(), disk.Options{})
 	if err != nil {

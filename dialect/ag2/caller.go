@@ -9,11 +9,11 @@ import (
 
 var (
 	nobody  = &hub.Caller{}
-	trusted = &hub.Caller{Anyone: true} // with ag2.trust_clients, whoever it is
+	trusted = &hub.Caller{Anyone: true} // used with ag2.trust_clients for every connection
 )
 
-// callerFor is the connection as it acts for one identity, if that one is
-// proved here; otherwise it may act for nobody.
+// callerFor returns the connection as a caller for one identity, if that identity
+// is proved here; otherwise a caller that may act for nobody.
 func (c *conn) callerFor(agent string) *hub.Caller {
 	switch {
 	case c.server.cfg.TrustClients:
@@ -33,9 +33,9 @@ func (c *conn) callerFor(agent string) *hub.Caller {
 	return h.caller
 }
 
-// callerAmong is the connection as a caller with those of the given identities that
-// are proved here. A connection may have thousands, and each is checked, so only the
-// given ones are.
+// callerAmong returns the connection as a caller for those of the given identities
+// that are proved here. A connection may have thousands of identities, so only the
+// given ones are checked.
 func (c *conn) callerAmong(agents []string) *hub.Caller {
 	if c.server.cfg.TrustClients {
 		return trusted
@@ -53,11 +53,11 @@ func (c *conn) callerAmong(agents []string) *hub.Caller {
 	return by
 }
 
-// caller is the connection with every identity that is proved here.
+// caller returns the connection as a caller for every identity that is proved here.
 func (c *conn) caller() *hub.Caller { return c.callerAmong(c.identities()) }
 
-// callerIn is the connection as a reader of a channel. In a home, or without
-// participants, the channel's members come from its fold and may be anyone.
+// callerIn returns the connection as a reader of a channel. In a home, or without
+// participants, the channel's members come from its fold and may be any identity.
 func (c *conn) callerIn(m *channel.Metadata) *hub.Caller {
 	if len(m.Participants) == 0 || hub.HomeOf(m.ID) != "" {
 		return c.caller()
@@ -65,6 +65,5 @@ func (c *conn) callerIn(m *channel.Metadata) *hub.Caller {
 	return c.callerAmong(m.IDs())
 }
 
-// isOperator reports whether an operator asked for this connection and still is
-// one.
+// isOperator reports whether an operator opened this connection and still is one.
 func (c *conn) isOperator() bool { return c.operator != nil && c.operator() }

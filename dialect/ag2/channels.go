@@ -45,7 +45,7 @@ func (c *conn) getChannel(ctx context.Context, p wire.ByChannel) ([]byte, error)
 	return c.appendMetadata(ctx, m)
 }
 
-// appendMetadata writes a channel as AG2's clients know it.
+// appendMetadata writes a channel in the form that AG2's clients expect.
 func (c *conn) appendMetadata(ctx context.Context, m *channel.Metadata) ([]byte, error) {
 	if !c.server.isForeign(m) {
 		return wire.AppendMetadata(nil, m)
@@ -57,10 +57,10 @@ func (c *conn) appendMetadata(ctx context.Context, m *channel.Metadata) ([]byte,
 	return wire.AppendMetadata(nil, f.shown)
 }
 
-// listChannels lists the channels that this connection may read, and never
-// refuses. If there are more than were asked for, or than fit a frame, those
-// that have not ended go first: clients ask for a number of channels and leave
-// out the ended ones themselves, so ended channels would otherwise fill the
+// listChannels lists the channels that this connection may read. It never returns
+// an authorization error. If there are more than the limit, or than fit a frame,
+// channels that have not ended come first: clients ask for a number of channels and
+// leave out the ended ones themselves, so ended channels would otherwise fill the
 // list.
 func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]byte, error) {
 	limit := limitOf(p.Limit)
@@ -80,8 +80,8 @@ func (c *conn) listChannels(ctx context.Context, p wire.ListChannelsParams) ([]b
 	return joined(list), nil
 }
 
-// someChannels lists channels that this connection may read, as far as they
-// fit a frame.
+// someChannels lists the channels that this connection may read, up to the size of
+// a frame.
 func (c *conn) someChannels(ctx context.Context, o hub.ListOptions, limit int) ([]entry[*channel.Metadata], bool, error) {
 	as := c.server.cfg.Hub.As(c.caller())
 	return gather(limit, func(n int, after string) ([]*channel.Metadata, string, error) {
@@ -90,9 +90,9 @@ func (c *conn) someChannels(ctx context.Context, o hub.ListOptions, limit int) (
 	}, func(m *channel.Metadata) ([]byte, error) { return c.appendMetadata(ctx, m) })
 }
 
-// listed is the dialect whose channels are listed; "" is every dialect. An
-// operator who asks for all channels gets only AG2's, because it may be a
-// member of none of the others.
+// listed returns the dialect whose channels are listed; "" is every dialect. An
+// operator who asks for all channels gets only AG2's, because it may be a member of
+// none of the others.
 func (c *conn) listed(agent string) string {
 	if agent == "" && (c.isOperator() || c.server.cfg.TrustClients) {
 		return dialectName
@@ -100,8 +100,8 @@ func (c *conn) listed(agent string) string {
 	return ""
 }
 
-// openChannels lists an agent's channels that have not ended, or those of
-// everyone on this connection, by age.
+// openChannels lists an agent's channels that have not ended, or those of all
+// identities on this connection, by age.
 func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]entry[*channel.Metadata], error) {
 	agents := []string{agent}
 	if agent == "" {
@@ -118,8 +118,8 @@ func (c *conn) openChannels(ctx context.Context, agent string, limit int) ([]ent
 	return open, nil
 }
 
-// oldest sorts channels by age and keeps each once, at most limit and what fits
-// a frame.
+// oldest sorts channels by age, removes duplicates, and keeps at most limit and
+// what fits a frame.
 func oldest(list []entry[*channel.Metadata], limit int) []entry[*channel.Metadata] {
 	type channelEntry = entry[*channel.Metadata]
 	slices.SortFunc(list, func(a, b channelEntry) int { return strings.Compare(a.value.ID, b.value.ID) })
@@ -202,8 +202,8 @@ func (c *conn) pendingTurns(ctx context.Context, p wire.ByAgent) ([]byte, error)
 	return wire.AppendPendingTurns(nil, list), nil
 }
 
-// turnFailed reports to the hub that a turn failed. Neither channel nor envelope need
-// exist.
+// turnFailed reports a failed turn to the hub. Neither the channel nor the envelope
+// need exist.
 func (c *conn) turnFailed(ctx context.Context, p wire.TurnFailureParams) ([]byte, error) {
 	if err := c.bound(p.Agent); err != nil {
 		return nil, err

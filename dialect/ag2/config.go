@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// Config says how the protocol is served. The zero value of each field but Hub
-// is a sensible one.
+// Config configures the server. The zero value of each field but Hub is a usable
+// default.
 type Config struct {
 	Hub Hub
 	// TrustClients lets any connection act for anyone, as AG2's own hub did.
@@ -23,25 +23,26 @@ type Config struct {
 	MirrorTasks Mirror
 	// ReadWAL says how read_wal shows envelopes that its reader may not see.
 	ReadWAL WAL
-	// Operator returns a function that reports whether an operator has the connection,
-	// who may read every channel. The function is called each time, because keys are
-	// made and revoked while connections last. If Operator or its result is nil,
-	// nobody is an operator.
+	// Operator returns a function that reports whether the connection belongs to an
+	// operator, who may read every channel. The function is called each time,
+	// because keys are made and revoked while connections last. If Operator or its
+	// result is nil, nobody is an operator.
 	Operator func(*http.Request) func() bool
-	// Prove returns what checks the proofs of a connection's identities. If Prove or
-	// its result is nil, a proof is valid for ever.
+	// Prove returns the function that checks the proofs of a connection's
+	// identities. If Prove or its result is nil, a proof is valid for ever.
 	Prove func(*http.Request) Prove
-	// AuthFailed is called for each identity that could not be proved; nil
-	// calls nothing.
+	// AuthFailed is called for each identity that could not be proved; it may be
+	// nil.
 	AuthFailed func(p identity.Peer, name string)
 	// Strangers reports whether a connection that has proved no identity may
 	// read the directory; nil allows connections from this machine.
 	Strangers func(identity.Peer) bool
-	// Peer tells who asks for a connection; nil reads the remote address.
+	// Peer returns the peer that asks for a connection; nil reads the remote
+	// address.
 	Peer func(*http.Request) identity.Peer
 	Log  *slog.Logger     // nil: slog.Default()
 	Now  func() time.Time // nil: time.Now
-	// DebugFrames logs every frame in and out, with its kind.
+	// DebugFrames logs every received and sent frame, with its kind.
 	DebugFrames bool
 
 	Limits Limits
@@ -67,15 +68,15 @@ func ParseMirror(s string) (Mirror, error) {
 	return "", fault.New(fault.Invalid, "ag2.mirror_tasks %q is unknown; it is ends, all or off", s)
 }
 
-// Limits bound what connections hold. Zero is the default given with each; the
-// name of its config key stands in every refusal.
+// Limits bound what connections hold. Zero means the default given with each field;
+// every refusal names the field's config key.
 type Limits struct {
 	wsconn.Limits // of the transport
 
 	Requests   int // ag2.limits.requests: 1,024 of one connection waiting for their turn
 	Openings   int // ag2.limits.openings: 256 channels being opened by one connection
 	Identities int // ag2.limits.identities: 10,000 on one connection
-	Foreign    int // ag2.limits.foreign: 1,000 channels of other dialects that one connection is told of, or one identity is asked in
+	Foreign    int // ag2.limits.foreign: 1,000 channels of other dialects that one connection gets, or in which one identity is asked
 }
 
 func (c Config) withDefaults() Config {

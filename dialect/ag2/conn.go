@@ -20,9 +20,9 @@ type conn struct {
 	ws       *wsconn.Conn
 	peer     identity.Peer
 	ctx      context.Context // of the connection's operations; it outlives the connection
-	operator func() bool     // nil: it never was one
+	operator func() bool     // nil: not an operator
 	prove    Prove           // nil: every proof is valid for ever
-	// mirrorsOwn: its tasks are told to their channels by the client itself.
+	// mirrorsOwn is true if the client itself posts its tasks to their channels.
 	mirrorsOwn bool
 
 	inbox   inbox
@@ -37,12 +37,12 @@ type conn struct {
 	hosts map[string]*host // identities proved here, by id
 }
 
-// Describe says what the connection is.
+// Describe returns the dialect and the peer's address.
 func (c *conn) Describe() (dialect, address string) { return "ag2", c.peer.Address }
 
-// Message keeps a post for the batch that was read with it if nothing is
-// queued before it, and puts any other message into the inbox. It waits while
-// the inbox is full.
+// Message adds a post to the batch of posts that were read together, if nothing is
+// queued before it. It puts any other message into the inbox, and waits while the
+// inbox is full.
 func (c *conn) Message(payload []byte, binary bool) error {
 	c.showIn(payload)
 	if binary && !utf8.Valid(payload) {
@@ -64,16 +64,16 @@ func (c *conn) Message(payload []byte, binary bool) error {
 	return nil
 }
 
-// ReadingEnded lets the work that was received finish.
+// ReadingEnded lets the received work finish.
 func (c *conn) ReadingEnded() {
 	c.unbind()
 	c.inbox.close()
 }
 
-// Closed unbinds identities that were bound while the work ended.
+// Closed unbinds identities that were bound while the work finished.
 func (c *conn) Closed() { c.unbind() }
 
-// LogAttrs names the agents of the connection.
+// LogAttrs returns the agents of the connection.
 func (c *conn) LogAttrs() []any { return []any{"agents", c.identities()} }
 
 // malformed counts and logs a frame that is dropped.

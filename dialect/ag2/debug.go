@@ -5,7 +5,7 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// showIn logs a frame that arrived, if frames are to be shown.
+// showIn logs a received frame, if DebugFrames is set.
 func (c *conn) showIn(frame []byte) {
 	if c.server.cfg.DebugFrames {
 		c.show("in", wire.KindOf(frame), len(frame))

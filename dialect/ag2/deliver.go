@@ -11,9 +11,9 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// Deliver queues a notice. The hub calls it, so it must not wait. AG2's
-// clients have no live envelopes. A text of another dialect's channel is read
-// from that channel's log.
+// Deliver queues a notice. It must not wait, because the hub calls it. AG2's
+// clients have no live envelopes. A text of another dialect's channel is read from
+// that channel's log.
 func (c *conn) Deliver(n *hub.Notice) error {
 	switch {
 	case n.Live:
@@ -37,7 +37,8 @@ func (c *conn) Deliver(n *hub.Notice) error {
 	return c.ws.Send(f)
 }
 
-// keepBack keeps what is for an identity whose registration is not answered.
+// keepBack holds back a frame for an identity whose registration is not answered
+// yet.
 func (c *conn) keepBack(n *hub.Notice, f wsconn.Frame) (kept bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,20 +61,20 @@ func (c *conn) keepBack(n *hub.Notice, f wsconn.Frame) (kept bool, err error) {
 	return true, nil
 }
 
-// CutOff ends the connection, which may come back and resume from its cursor.
+// CutOff ends the connection. The client may reconnect and resume from its cursor.
 func (c *conn) CutOff(why error) { c.ws.CutOff(why) }
 
-// Replay queues a notice when there is room.
+// Replay waits for space and queues a notice.
 func (c *conn) Replay(ctx context.Context, n *hub.Notice) error {
 	f, _, err := c.notice(n)
 	if err != nil || f.Tail == nil {
-		return nil // one that cannot be sent does not block the rest
+		return nil // a notice that cannot be sent does not block the rest
 	}
 	return c.ws.SendWaiting(ctx, f)
 }
 
-// notice makes the frame of a delivery; its envelope is encoded once for all
-// readers. Without a tail there is nothing to send; fresh says that the
+// notice makes the frame of a delivery. The envelope is encoded once for all
+// readers. Without a tail there is nothing to send. Fresh is true if the
 // recipient's registration may not be answered yet.
 func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 	if impostor(n.Envelope) {
@@ -81,7 +82,7 @@ func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 	}
 	tail, held := c.tail(n.Recipient)
 	if tail == nil {
-		return wsconn.Frame{}, false, nil // it was just unregistered
+		return wsconn.Frame{}, false, nil // the recipient was just unregistered
 	}
 	body := n.Shared.Bytes(dialectName, func() []byte { return wire.AppendEnvelope(nil, n.Envelope) })
 	if size := len(wire.NotifyHead) + len(body) + len(tail); size > wire.MaxFrame {
@@ -93,7 +94,8 @@ func (c *conn) notice(n *hub.Notice) (f wsconn.Frame, fresh bool, err error) {
 	return f, held || n.Envelope.Type == envelope.TypeInvite, nil
 }
 
-// priority is that of a live delivery. Replayed ones stay in order.
+// priority returns the priority of a live delivery. Replayed deliveries stay in
+// order.
 func priority(n *hub.Notice) wsconn.Priority {
 	switch {
 	case n.Replayed:
@@ -107,7 +109,7 @@ func priority(n *hub.Notice) wsconn.Priority {
 }
 
 // impostor reports whether an envelope only looks like one of the hub's own.
-// Clients act on these, so they must come from the hub alone.
+// Clients act on the hub's envelopes, so only the hub may send them.
 func impostor(e *envelope.Envelope) bool {
 	switch e.Type {
 	case envelope.TypeOpened, envelope.TypeClosed, envelope.TypeExpired:

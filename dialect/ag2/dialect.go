@@ -12,27 +12,27 @@ import (
 
 var _ dialect.Dialect = (*Server)(nil)
 
-// Name is the section of the configuration.
+// Name returns the name of the dialect's section in the configuration.
 func (s *Server) Name() string { return dialectName }
 
-// dialectName is how this dialect is called in settings, metrics and the hub.
+// dialectName is the name of this dialect in settings, metrics and the hub.
 const dialectName = "ag2"
 
-// Mount takes the WebSockets of every path that nobody else owns: AG2's clients
-// name none.
+// Mount claims the WebSockets of every path that no other dialect claims, because
+// AG2's clients name no path.
 func (s *Server) Mount() dialect.Mount { return dialect.Mount{Upgrade: s} }
 
-// Start has nothing to do: the server waits for connections.
+// Start does nothing: the server waits for connections.
 func (s *Server) Start(context.Context) error { return nil }
 
-// Drain tells every connection to go, and waits until none is left and nothing
-// works for one. When the context ends first, what still runs is cancelled.
+// Drain closes every connection, and waits until none is left and their work has
+// ended. If the context ends first, the remaining work is cancelled.
 func (s *Server) Drain(ctx context.Context) error { return s.conns.Close(ctx) }
 
-// Close ends as Drain does, however long it takes.
+// Close does the same as Drain, without a time limit.
 func (s *Server) Close() error { return s.conns.Close(context.Background()) }
 
-// Ready is an error once the server drains.
+// Ready returns an error once the server drains.
 func (s *Server) Ready(context.Context) error {
 	if s.conns.Context().Err() != nil {
 		return errors.New("AG2 connections are being closed")
@@ -40,7 +40,7 @@ func (s *Server) Ready(context.Context) error {
 	return nil
 }
 
-// Banner tells where clients connect.
+// Banner returns the address to which clients connect.
 func (s *Server) Banner(base string) dialect.Banner {
 	b := dialect.Banner{Label: "agents", URL: "ws" + strings.TrimPrefix(base, "http")}
 	if s.cfg.TrustClients {
@@ -49,10 +49,10 @@ func (s *Server) Banner(base string) dialect.Banner {
 	return b
 }
 
-// CheckEnvelope refuses an envelope of another surface that AG2's clients could
-// not take.
+// CheckEnvelope returns an error if an envelope of another surface is not
+// acceptable to AG2's clients.
 func (s *Server) CheckEnvelope(e *envelope.Envelope) error { return CheckEnvelope(e) }
 
-// CheckOpening refuses a channel of another surface of which AG2's clients
-// could not be told.
+// CheckOpening returns an error if a channel of another surface could not be sent
+// to AG2's clients.
 func (s *Server) CheckOpening(o hub.Opening) error { return CheckOpening(o) }

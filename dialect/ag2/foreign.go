@@ -13,25 +13,25 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// A channel of another dialect is shown to AG2's clients as one that they know: a
-// conversation of its two members, or a discussion. Its log is never translated:
-// what they read, are told and may do there is computed from its items.
+// A channel of another dialect is shown to AG2's clients as a type that they know:
+// a conversation of its two members, or a discussion. Its log is never translated:
+// what clients read, receive and may do there is computed from its items.
 
-// foreign is such a channel as some identities see it.
+// foreign is a channel of another dialect as some identities see it.
 type foreign struct {
-	meta    *channel.Metadata // as the hub has it
+	meta    *channel.Metadata // the hub's metadata
 	adapter channel.Adapter
 	readers []string // the members who read
 	sees    func(*envelope.Envelope) bool
 	whole   bool // the readers see everything
 	find    func(name string) (id string, ok bool)
-	shown   *channel.Metadata // as AG2's clients see it
+	shown   *channel.Metadata // the metadata that AG2's clients see
 }
 
 // maxShownMembers is how many members of a channel fit its metadata.
 const maxShownMembers = logBytes / 512
 
-// isForeign reports whether a channel is of another dialect. Those are in
+// isForeign reports whether a channel is of another dialect. Such channels are in
 // homes, and AG2's channels are not.
 func (s *Server) isForeign(m *channel.Metadata) bool {
 	if hub.HomeOf(m.ID) == "" {
@@ -41,8 +41,8 @@ func (s *Server) isForeign(m *channel.Metadata) bool {
 	return ok && only.Dialect() != dialectName
 }
 
-// foreign is a channel as some identities see it. If sees is nil, it is what
-// these identities may see.
+// foreign returns a channel as some identities see it. If sees is nil, it returns
+// what these identities may see.
 func (s *Server) foreign(ctx context.Context, m *channel.Metadata, agents []string, sees func(*envelope.Envelope) bool) (*foreign, error) {
 	in, err := s.cfg.Hub.Members(ctx, m.ID)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) foreign(ctx context.Context, m *channel.Metadata, agents []stri
 	return f, nil
 }
 
-// foreignHere is a channel as this connection sees it.
+// foreignHere returns a channel as this connection sees it.
 func (c *conn) foreignHere(ctx context.Context, m *channel.Metadata) (*foreign, error) {
 	var all func(*envelope.Envelope) bool
 	if c.server.cfg.TrustClients || c.isOperator() {
@@ -73,8 +73,8 @@ func (c *conn) foreignHere(ctx context.Context, m *channel.Metadata) (*foreign, 
 	return c.server.foreign(ctx, m, c.caller().Agents, all)
 }
 
-// sight names the readers, so that what was computed for one of them is used
-// for another only if that one sees the same.
+// sight returns a key of what the readers see, so that a cached result is used only
+// for readers that see the same.
 func (f *foreign) sight() string {
 	if f.whole {
 		return "*"
@@ -82,10 +82,10 @@ func (f *foreign) sight() string {
 	return strings.Join(f.readers, ",")
 }
 
-// LabelType is the label that names the type which a foreign channel really has.
+// LabelType is the label with the actual type of a foreign channel.
 const LabelType = "parley.type"
 
-// metadata is the channel with the keys, type and roles that AG2's clients
+// metadata returns the channel with the keys, type and roles that AG2's clients
 // know. Its manifest has no expectations.
 func (f *foreign) metadata(in channel.Members) *channel.Metadata {
 	m := *f.meta
@@ -108,8 +108,8 @@ func (f *foreign) metadata(in channel.Members) *channel.Metadata {
 	return &m
 }
 
-// participants are the members: the creator first, then the readers, then the
-// others as far as there is room.
+// participants returns the members: the creator first, then the readers, then as
+// many of the others as fit.
 func (f *foreign) participants(in channel.Members) []string {
 	var ids []string
 	add := func(id string) bool {
@@ -130,9 +130,9 @@ func (f *foreign) participants(in channel.Members) []string {
 	return ids
 }
 
-// invitee is the recipient of the invitation at the head of the log: the
-// reader or, if the reader is the creator, the next participant. Empty: there
-// is none.
+// invitee returns the recipient of the invitation at the head of the log: the
+// reader or, if the reader is the creator, the next participant; "" if there is
+// none.
 func (f *foreign) invitee() string {
 	for _, id := range f.readers {
 		if id != f.meta.Creator {

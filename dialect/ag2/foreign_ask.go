@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// readForeign is read_wal of a foreign channel: its log as AG2's clients would
-// have written it.
+// readForeign implements read_wal for a foreign channel: it returns the log that
+// AG2's clients would have written.
 func (c *conn) readForeign(ctx context.Context, m *channel.Metadata, p wire.ReadWALParams) ([]byte, error) {
 	f, err := c.foreignHere(ctx, m)
 	if err != nil {
@@ -31,8 +31,7 @@ func (c *conn) readForeign(ctx context.Context, m *channel.Metadata, p wire.Read
 }
 
 // readSlice passes a slice of the log of a foreign channel to take, until take
-// returns false. If the channel's reader allows it, reading begins near the
-// slice.
+// returns false. If the channel's reader allows it, reading begins near the slice.
 func (s *Server) readSlice(ctx context.Context, f *foreign, p wire.ReadWALParams, take func(*envelope.Envelope) bool) error {
 	head, err := f.head()
 	if err != nil {
@@ -73,11 +72,11 @@ func (s *Server) readSlice(ctx context.Context, f *foreign, p wire.ReadWALParams
 	return nil
 }
 
-// asked is can_send in a foreign channel. In a channel without turns AG2's
-// clients answer every text that they may answer, so only an identity that a
-// text addresses may send, once. A client calls can_send for each text that it
-// is told, without naming the text, so the answer is false until it was told
-// the one that asks it.
+// asked implements can_send in a foreign channel. In a channel without turns AG2's
+// clients answer every text that they may answer, so only an identity that a text
+// addresses may send, once. A client calls can_send for each text that it receives,
+// without naming the text, so the answer is false until the client has received the
+// text that asks it.
 func (c *conn) asked(ctx context.Context, m *channel.Metadata, agent, eventType string) (bool, error) {
 	if m.State != channel.Active || eventType != "" && eventType != envelope.TypeText {
 		return false, nil
@@ -88,12 +87,12 @@ func (c *conn) asked(ctx context.Context, m *channel.Metadata, agent, eventType 
 
 // question is a text that asks for an answer.
 type question struct {
-	work string // that the question is about; empty: none
-	from string // who asks
+	work string // the work that the question is about; empty: none
+	from string // the identity that asks
 }
 
-// mayAnswer refuses an answer to a text that does not ask for one, and returns
-// the text that does.
+// mayAnswer returns the text that asks for an answer. It returns an error if the
+// answered text does not ask for one.
 func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope.Envelope) (q question, err error) {
 	f, err := s.foreign(ctx, m, []string{e.Sender}, nil)
 	if err != nil {
@@ -114,14 +113,14 @@ func (s *Server) mayAnswer(ctx context.Context, m *channel.Metadata, e *envelope
 	case !known:
 		return s.askedLongAgo(ctx, f, e)
 	}
-	id, _, _ := strings.Cut(e.Causation, ".") // one of several texts that one envelope is shown as
+	id, _, _ := strings.Cut(e.Causation, ".") // one envelope may be shown as several texts
 	if _, err := s.cfg.Hub.SequenceOf(ctx, m.ID, id); err != nil {
-		return q, fault.IgnoreNotFound(err) // not of this channel
+		return q, fault.IgnoreNotFound(err) // not in this channel
 	}
 	return q, notAsked(m, e)
 }
 
-// askedLongAgo looks for a question in the log.
+// askedLongAgo searches the log for a question.
 func (s *Server) askedLongAgo(ctx context.Context, f *foreign, e *envelope.Envelope) (q question, err error) {
 	r := f.reader(e.Sender)
 	var list []*envelope.Envelope
@@ -148,8 +147,8 @@ func notAsked(m *channel.Metadata, e *envelope.Envelope) error {
 		e.Causation, e.Sender, m.ID, m.Manifest.Type).Because(fault.OutOfTurn)
 }
 
-// triggerOf is the text that asks an identity to answer in a foreign channel;
-// nil if there is none.
+// triggerOf returns the text that asks an identity to answer in a foreign channel,
+// or nil if there is none.
 func (s *Server) triggerOf(ctx context.Context, m *channel.Metadata, agent string) (*envelope.Envelope, error) {
 	f, err := s.foreign(ctx, m, []string{agent}, nil)
 	if err != nil || len(f.readers) == 0 {
@@ -163,8 +162,7 @@ func (s *Server) triggerOf(ctx context.Context, m *channel.Metadata, agent strin
 	return k.reader.asked, nil
 }
 
-// foreignAnswer finds the last text by which somebody answered another in a
-// foreign channel.
+// foreignAnswer finds the last text that answers another in a foreign channel.
 func (c *conn) foreignAnswer(ctx context.Context, m *channel.Metadata, p wire.CausationParams) ([]byte, error) {
 	if p.Causation == "" || m.State.Terminal() {
 		return nil, nil
@@ -177,7 +175,7 @@ func (c *conn) foreignAnswer(ctx context.Context, m *channel.Metadata, p wire.Ca
 	if err != nil || last == nil {
 		return nil, err
 	}
-	// The last envelope that it caused may not be a text: then the log is
+	// The last envelope that the text caused may not be a text. The log is then
 	// searched.
 	near := last.Seq - min(last.Seq-1, nearby)
 	answer, err := c.server.textBetween(ctx, f, p, near, last.Seq)
@@ -190,7 +188,7 @@ func (c *conn) foreignAnswer(ctx context.Context, m *channel.Metadata, p wire.Ca
 	return wire.AppendEnvelope(nil, answer), nil
 }
 
-// textBetween finds the last text of a part of the log by which somebody answered.
+// textBetween finds the last answer in a part of the log.
 func (s *Server) textBetween(ctx context.Context, f *foreign, p wire.CausationParams, from, to uint64) (answer *envelope.Envelope, err error) {
 	r := f.reader("")
 	var list []*envelope.Envelope

@@ -45,7 +45,7 @@ func (b *branchOf) ended(run string) object {
 	return last
 }
 
-// events are the types of the branch's history.
+// events returns the types of the branch's history.
 func (b *branchOf) events() []string {
 	b.d.t.Helper()
 	w := httptest.NewRecorder()
@@ -63,7 +63,7 @@ func (b *branchOf) events() []string {
 	return types
 }
 
-// An agent that is connected over AG2 produces for HPD.
+// An agent that is connected over AG2 is a producer for HPD.
 func TestProducesForBranch(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{})
@@ -98,7 +98,7 @@ func TestProducesForBranch(t *testing.T) {
 		t.Error("asked after the answer")
 	}
 
-	// Its failure is the run's; what it says afterwards is too late.
+	// Its failure is that of the run; a later text is too late.
 	run = b.input("and now?")
 	asked = p.notifiedOf("ag2.msg.text")
 	trigger = asked.Envelope["envelope_id"].(string)
@@ -112,8 +112,8 @@ func TestProducesForBranch(t *testing.T) {
 	}
 }
 
-// The tasks of an agent that is connected over AG2 are background tasks of the run: those
-// that it has the hub observe, and those that its client posts itself.
+// The tasks of an agent that is connected over AG2 are background tasks of the run:
+// those that the hub observes for it, and those that its client posts itself.
 func TestTasksOfBranch(t *testing.T) {
 	t.Parallel()
 	const started, completed, faulted, cancelled = "TOOL_CALL_BACKGROUND_TASK_STARTED", "TOOL_CALL_BACKGROUND_TASK_COMPLETED",
@@ -139,7 +139,7 @@ func TestTasksOfBranch(t *testing.T) {
 		p.post(id, bob, "ag2.task."+kind, data, object{"causation_id": trigger, "task_id": "t4"})
 	}
 	own("started", object{"spec": object{"title": "ask the pilot"}})
-	own("progress", object{"progress": object{"asked": 1}}) // which HPD shows live, and does not keep
+	own("progress", object{"progress": object{"asked": 1}}) // HPD shows it live, and does not store it
 	own("cancelled", object{"reason": "no pilot"})
 	p.post(id, bob, "ag2.msg.text", object{"text": "4 m"}, object{"causation_id": trigger})
 	got := b.ended(run)
@@ -165,7 +165,8 @@ func TestTasksOfBranch(t *testing.T) {
 	if diff := cmp.Diff([]string{"t1 completed <nil>", "t2 faulted no line", "t3 started <nil>", "t4 cancelled <nil>"}, shown(got)); diff != "" {
 		t.Error(diff)
 	}
-	// A task that outlives its run ends in it; another run's agent begins none.
+	// A task that outlives its run ends in that run; the agent of another run
+	// cannot begin one.
 	p.call("update_task", object{"task_id": "t3", "state": "completed", "result": "5 m"}, nil)
 	if got := shown(b.ended(run)); got[2] != "t3 completed <nil>" {
 		t.Errorf("after the run: %v", got)
@@ -190,7 +191,7 @@ func TestTasksOfBranch(t *testing.T) {
 	}
 }
 
-// ofTask is what an event of a task says.
+// ofTask returns the content of an event of a task.
 func ofTask(data object) any {
 	if spec, ok := data["spec"].(object); ok {
 		return spec["title"]
@@ -203,7 +204,7 @@ func ofTask(data object) any {
 	return ""
 }
 
-// An agent that does not take its invitation has no producer.
+// An agent that does not accept its invitation has no producer.
 func TestInvitationToBranchIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{InviteTimeout: 50 * time.Millisecond})
@@ -215,7 +216,8 @@ func TestInvitationToBranchIsNotAnswered(t *testing.T) {
 	}
 }
 
-// An AG2 agent that is joined to a room is asked for work there, and answers under it.
+// An AG2 agent that is joined to a room is asked for work there, and its answer
+// belongs to that work.
 func TestAnswersUnderWork(t *testing.T) {
 	t.Parallel()
 	for surface, container := range map[string]object{
@@ -244,7 +246,8 @@ func TestAnswersUnderWork(t *testing.T) {
 				t.Error(diff)
 			}
 
-			// Work that has ended takes no answer; it is said without.
+			// Work that has ended accepts no answer, so the text is sent without
+			// it.
 			d.tell(tug, "and now?", ask)
 			asked = p.notifiedOf("ag2.msg.text")
 			end := object{"kind": "trace", "body": object{"state": "canceled"}}
@@ -259,8 +262,8 @@ func TestAnswersUnderWork(t *testing.T) {
 	}
 }
 
-// An identity that is joined to an AGH room, and whose inbox is read there, keeps
-// reading at its AG2 connection.
+// An identity that is joined to an AGH room, where its inbox is read, continues to
+// read at its AG2 connection.
 func TestAGHBindsNobodyAway(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{})

@@ -7,9 +7,9 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// What an AGH peer says about a channel is said in the channel. The channel's
-// creator reads it in their direct room too, where it asks nobody: a client
-// that answered in both places would talk with the peer forever.
+// What an AGH peer says about a channel is posted in the channel. The channel's
+// creator also reads it in their direct room, where it does not ask for an answer:
+// a client that answered in both places would talk with the peer forever.
 func TestWhatIsSaidInAChannelIsAskedThereOnly(t *testing.T) {
 	t.Parallel()
 	c := newCrossings(t)
@@ -37,7 +37,7 @@ func TestWhatIsSaidInAChannelIsAskedThereOnly(t *testing.T) {
 			t.Errorf("bob has a turn there: %s", turn)
 		}
 	}
-	// What the peer says to it alone asks it.
+	// A text to the creator alone asks for an answer.
 	c.tell(c.session, "and you?", object{"surface": "direct", "thread_id": nil, "direct_id": asked["direct_id"], "to": "bob.s01"})
 	for {
 		if n := c.p.notifiedOf("ag2.msg.text"); n.Envelope["channel_id"] == room {

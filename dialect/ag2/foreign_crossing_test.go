@@ -29,8 +29,8 @@ type crossings struct {
 	bridged               string // the peer tug in the conversation
 	conversation, tideID  string
 	askedInConversation   string // the envelope that the next one is caused by
-	toldFirst             any    // its id, as the peer tug was told of it
-	firstInThread, tideM0 string // of the thread's first message: the hub's id, and AGH's
+	toldFirst             any    // its id, as the peer tug received it
+	firstInThread, tideM0 string // the ids of the thread's first message: the hub's and AGH's
 }
 
 const (
@@ -55,7 +55,7 @@ func newCrossings(t *testing.T) *crossings {
 	}
 	c.conversation, c.bridged = opened.ID, opened.Participants[1].Agent
 	c.askedInConversation = c.p.say(c.conversation, c.bob, "first")
-	c.toldFirst = c.told("first")["id"] // so the peer has taken its invitation
+	c.toldFirst = c.told("first")["id"] // so the peer has accepted its invitation
 	c.tell(c.session, "first", object{"id": "m-0"})
 	list, _, err := c.rig.hub.Channels(t.Context(), hub.ListOptions{Type: thread.Type})
 	if err != nil || len(list) != 1 {
@@ -75,7 +75,7 @@ func newCrossings(t *testing.T) *crossings {
 	return c
 }
 
-// roomID is the channel of the room dock.
+// roomID returns the channel of the room dock.
 func (c *crossings) roomID() string {
 	list, _, err := c.rig.hub.Channels(c.t.Context(), hub.ListOptions{Type: room.Type})
 	if err != nil || len(list) != 1 {
@@ -84,14 +84,14 @@ func (c *crossings) roomID() string {
 	return list[0].ID
 }
 
-// send says a text over /v1.
+// send posts a text over /v1.
 func (c *crossings) send(id, text string, more object) {
 	body := object{"sender": "bob", "text": text}
 	maps.Copy(body, more)
 	c.ask(c.v1, http.StatusCreated, "POST", "/v1/channels/"+id+"/events", body)
 }
 
-// overV1 is the last message of a channel over /v1, with what its metadata has of it.
+// overV1 returns the last message of a channel over /v1, with its metadata.
 func (c *crossings) overV1(id string) object {
 	list := c.ask(c.v1, http.StatusOK, "GET", "/v1/channels/"+id+"/messages", nil)["messages"].([]any)
 	last := list[len(list)-1].(object)
@@ -101,7 +101,7 @@ func (c *crossings) overV1(id string) object {
 	return got
 }
 
-// overBranch is the last message of the branch over HPD.
+// overBranch returns the last message of the branch over HPD.
 func (c *crossings) overBranch() (last object) {
 	w := httptest.NewRecorder()
 	c.hpd.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/hpd/sessions/"+c.branch.session+"/branches/main/events", nil))
@@ -123,13 +123,13 @@ func (c *crossings) overBranch() (last object) {
 	return last
 }
 
-// answer has bob answer the branch's run over AG2, which ends it.
+// answer lets bob answer the branch's run over AG2, which ends the run.
 func (c *crossings) answer(text string) {
 	c.p.say(c.branchID, c.bob, text)
 	c.branch.ended(c.run)
 }
 
-// last is the last envelope of a log.
+// last returns the last envelope of a log.
 func (c *crossings) last(id string) (last *envelope.Envelope) {
 	for e, err := range c.rig.hub.Log(c.t.Context(), id, 0, 0) {
 		if err != nil {
@@ -140,14 +140,14 @@ func (c *crossings) last(id string) (last *envelope.Envelope) {
 	return last
 }
 
-// overAG2 is what AG2's client reads last of a channel.
+// overAG2 returns the last envelope of a channel that AG2's client reads.
 func (c *crossings) overAG2(id string) object {
 	var list []object
 	c.p.call("read_wal", object{"channel_id": id}, &list)
 	return list[len(list)-1]
 }
 
-// overHPD is the last text as bob reads it over HPD.
+// overHPD returns the last text as bob reads it over HPD.
 func (c *crossings) overHPD(id string) (last object) {
 	req := httptest.NewRequest(http.MethodGet, "/hpd/sessions/"+id+"/branches/main/events", nil)
 	req.Header.Set("X-As", "bob")
@@ -165,7 +165,7 @@ func (c *crossings) overHPD(id string) (last object) {
 	return last
 }
 
-// overAGH is the message of a text in the thread, as AGH's route shows it.
+// overAGH returns the message of a text in the thread, as AGH's route shows it.
 func (c *crossings) overAGH(text string) object {
 	for _, m := range c.ask(c.agh, http.StatusOK, "GET", harbor+"/channels/dock/threads/thread_tide/messages", nil)["messages"].([]any) {
 		if m.(object)["text"] == text {
@@ -176,7 +176,7 @@ func (c *crossings) overAGH(text string) object {
 	return nil
 }
 
-// told is what the AGH peer is told of a text of a channel.
+// told returns the AGH peer's message for a text of a channel.
 func (c *crossings) told(text string) (found object) {
 	until(c.t, "the peer is told", func() bool {
 		for _, one := range c.ask(c.agh, http.StatusOK, "GET", harbor+"/inbox?session_id="+c.session, nil)["messages"].([]any) {
@@ -196,8 +196,8 @@ func (c *crossings) input(id, text string) {
 	}
 }
 
-// Sender, cause, trace and priority cross with a text as far as the other
-// dialect has fields for them; the log keeps the rest.
+// Sender, cause, trace and priority are kept when a text is shown in another
+// dialect, as far as that dialect has fields for them; the log keeps the rest.
 func TestWhatCrossesWithAText(t *testing.T) {
 	t.Parallel()
 	c := newCrossings(t)
@@ -396,7 +396,7 @@ func TestWhatCrossesWithAText(t *testing.T) {
 	}
 }
 
-// What a dialect has no word for is shown by a placeholder that names it.
+// An item that a dialect has no type for is shown by a placeholder that names it.
 func TestWhatHasNoWordHasAPlaceholder(t *testing.T) {
 	t.Parallel()
 	c := newCrossings(t)

@@ -15,7 +15,8 @@ import (
 // feedKey names an identity in a foreign channel.
 type feedKey struct{ agent, channel string }
 
-// feed is how far an identity was told of a foreign channel on a connection.
+// feed is the progress of an identity's deliveries from a foreign channel on a
+// connection.
 type feed struct {
 	reader *foreignReader
 	seq    uint64 // how far the reader has read the log
@@ -26,16 +27,17 @@ type feed struct {
 	news   news
 }
 
-// news is why a channel's reader is woken.
+// news describes why a channel's reader is woken.
 type news struct {
 	meta *channel.Metadata
-	// only is everything that is new, if the reader has read all before it;
-	// nil: the log has to be read.
+	// only is the only new envelope, if the reader has read all before it; nil: the
+	// log has to be read.
 	only *envelope.Envelope
 }
 
-// feeds are the foreign channels that a connection's identities are told of. The
-// hub says that something happened; one goroutine reads what, and sends it.
+// feeds are the foreign channels that a connection delivers to its identities. The
+// hub reports that something happened; one goroutine reads the log and sends what
+// is new.
 type feeds struct {
 	mu      sync.Mutex
 	known   map[feedKey]*feed
@@ -43,8 +45,8 @@ type feeds struct {
 	working bool
 }
 
-// wake makes the feed send an identity what is new in a channel: after what it
-// has read, or from first on if it has read nothing.
+// wake makes the feed send an identity what is new in a channel: after the position
+// that it has read, or from first on if it has read nothing.
 func (f *feeds) wake(c *conn, agent string, woken news, first, read string) error {
 	key := feedKey{agent, woken.meta.ID}
 	f.mu.Lock()
@@ -78,13 +80,13 @@ func (f *feeds) wake(c *conn, agent string, woken news, first, read string) erro
 	return nil
 }
 
-// forget makes room by dropping channels in which nothing waits. They are read
-// again when something happens there.
+// forget drops channels in which nothing waits, to make room. They are read again
+// when something happens there.
 func (f *feeds) forget() {
 	maps.DeleteFunc(f.known, func(_ feedKey, known *feed) bool { return !known.queued })
 }
 
-// next takes a channel that waits; none ends the work.
+// next takes a channel that waits; false ends the work.
 func (f *feeds) next() (feedKey, *feed, news, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +110,7 @@ func (f *feeds) drop(key feedKey) {
 	}
 }
 
-// feedAll tells the connection's identities what waits for them.
+// feedAll sends the connection's identities what waits for them.
 func (c *conn) feedAll(ctx context.Context) {
 	var failed error
 	defer func() {
@@ -126,17 +128,18 @@ func (c *conn) feedAll(ctx context.Context) {
 		switch {
 		case err == nil:
 			continue
-		case fault.CodeOf(err) == fault.NotFound: // the channel was deleted or the identity unregistered
+		case fault.CodeOf(err) == fault.NotFound: // the channel was deleted, or the identity unregistered
 			c.feeds.drop(key)
 		default:
 			c.server.cfg.Log.Warn("a channel of another dialect was not told", "endpoint_id", c.ID(), "agent_id", key.agent, "channel_id", key.channel, "error", err)
-			c.CutOff(err) // the client reconnects, and what it missed is replayed
+			c.CutOff(err) // the client reconnects and gets a replay of what it missed
 		}
 	}
 }
 
-// feed sends an identity what is new in a foreign channel. While a text asks
-// it to answer, no other text is sent: AG2's client would answer each.
+// feed sends an identity what is new in a foreign channel. While a text asks the
+// identity to answer, no other text is sent, because AG2's client would answer
+// each.
 func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) error {
 	h := c.server.cfg.Hub
 	f, err := c.server.foreign(ctx, woken.meta, []string{key.agent}, nil)
@@ -160,7 +163,7 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) e
 			return err
 		}
 	}
-	known.reader.channel = f // members and visibility are the current ones
+	known.reader.channel = f // use the current members and visibility
 	head := len(list)
 	if e := woken.only; e != nil && e.Seq == known.seq+1 {
 		list, known.seq = known.reader.read(list, e), e.Seq
@@ -177,7 +180,7 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) e
 			continue
 		}
 		known.sent = e.ID
-		c.feeds.tell(known) // stored before the client can ask
+		c.feeds.tell(known) // before the client can call can_send
 		if err := c.notifyForeign(ctx, key.agent, e); err != nil {
 			return err
 		}
@@ -186,15 +189,15 @@ func (c *conn) feed(ctx context.Context, key feedKey, known *feed, woken news) e
 	return nil
 }
 
-// tell publishes how far an identity was told.
+// tell publishes the progress of an identity's deliveries.
 func (f *feeds) tell(known *feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known.told = known.sent
 }
 
-// told reports whether an identity was told of an envelope. It is true for an
-// identity that this connection has no feed for: it found the envelope itself.
+// told reports whether an envelope was delivered to an identity. It is true if this
+// connection has no feed for the identity, which then found the envelope itself.
 func (f *feeds) told(key feedKey, id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,7 +205,7 @@ func (f *feeds) told(key feedKey, id string) bool {
 	return known == nil || known.told >= id
 }
 
-// tells reports whether an identity is told of an envelope.
+// tells reports whether an envelope is to be delivered to an identity.
 func (c *conn) tells(e *envelope.Envelope, agent string, known *feed, head bool) bool {
 	asked := known.reader.asked
 	switch {
@@ -218,8 +221,8 @@ func (c *conn) tells(e *envelope.Envelope, agent string, known *feed, head bool)
 	return asked == nil || e.Type != envelope.TypeText
 }
 
-// notifyForeign sends an envelope that no log holds in this form, when there is
-// room.
+// notifyForeign waits for space and sends an envelope that no log holds in this
+// form.
 func (c *conn) notifyForeign(ctx context.Context, agent string, e *envelope.Envelope) error {
 	tail, _ := c.tail(agent)
 	if tail == nil {
@@ -228,7 +231,7 @@ func (c *conn) notifyForeign(ctx context.Context, agent string, e *envelope.Enve
 	body := wire.AppendEnvelope(nil, e)
 	if len(wire.NotifyHead)+len(body)+len(tail) > wire.MaxFrame {
 		c.server.stats.oversized.Add(1)
-		return nil // one that cannot be sent does not block the rest
+		return nil // an envelope that cannot be sent does not block the rest
 	}
 	c.server.stats.deliveries.Add(1)
 	f := wsconn.Frame{Head: wire.NotifyHead, Body: body, Tail: tail, Stream: e.Channel, Priority: wsconn.Fixed}
@@ -238,7 +241,8 @@ func (c *conn) notifyForeign(ctx context.Context, agent string, e *envelope.Enve
 	return c.ws.SendWaiting(ctx, f)
 }
 
-// keepFresh keeps a frame back for an identity whose registration is not answered.
+// keepFresh holds back a frame for an identity whose registration is not answered
+// yet.
 func (c *conn) keepFresh(agent string, f wsconn.Frame) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,8 +255,8 @@ func (c *conn) keepFresh(agent string, f wsconn.Frame) bool {
 }
 
 // replayForeign sends an identity that reconnects what it missed in foreign
-// channels. For a channel that it never saw, that is the opening and the texts
-// that ask it to answer.
+// channels. For a channel that it never saw, this is the opening and the texts that
+// ask it to answer.
 func (c *conn) replayForeign(ctx context.Context, agent, since string) {
 	for m, err := range c.server.foreignOf(ctx, agent) {
 		if err == nil {

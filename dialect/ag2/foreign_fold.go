@@ -13,18 +13,18 @@ import (
 )
 
 // foreignFold is the state of a foreign channel's log for some readers. It is
-// cached, so that a question reads only what is new since the last one.
+// cached, so that a query reads only what is new since the last one.
 type foreignFold struct {
 	mu     sync.Mutex
 	reader *foreignReader
 	seq    uint64 // how far the log was read
-	shown  uint64 // how many envelopes that is shown as, without the head
+	shown  uint64 // how many envelopes are shown for that part, without the head
 	asks   []ask  // the newest, in the order of their ids
-	marks  []mark // where reading may begin; none if the reader keeps state
+	marks  []mark // positions from which reading may begin; none if the reader keeps state
 	stride uint64 // between marks
 }
 
-// ask is a text that asked somebody to answer.
+// ask is a text that asked an identity to answer.
 type ask struct {
 	id string
 	question
@@ -34,11 +34,11 @@ type ask struct {
 type mark struct{ seq, shown uint64 }
 
 const (
-	// maxAsks is how many questions of a channel are remembered; older ones
-	// are searched in its log.
+	// maxAsks is how many questions of a channel are cached; older ones are
+	// searched in its log.
 	maxAsks = 32
-	// maxMarks is how many positions of a log are remembered; past it, every
-	// second is dropped.
+	// maxMarks is how many positions of a log are cached; above it, every second is
+	// dropped.
 	maxMarks, firstStride = 64, 64
 )
 
@@ -47,7 +47,7 @@ func (k *foreignFold) advance(ctx context.Context, s *Server, f *foreign, about 
 	if k.reader == nil {
 		k.reader, k.stride = f.reader(about), firstStride
 	}
-	k.reader.channel = f // members and visibility are the current ones
+	k.reader.channel = f // use the current members and visibility
 	_, anywhere := k.reader.items.(channel.ItemFunc)
 	var shown []*envelope.Envelope
 	for e, err := range s.cfg.Hub.Log(ctx, f.meta.ID, k.seq+1, 0) {
@@ -80,7 +80,7 @@ func (k *foreignFold) add(m mark) {
 	k.marks = append(k.marks, m)
 }
 
-// mark is the last position before which at most n envelopes are shown.
+// mark returns the last position before which at most n envelopes are shown.
 func (k *foreignFold) mark(n uint64) mark {
 	i := sort.Search(len(k.marks), func(i int) bool { return k.marks[i].shown > n })
 	if i == 0 {
@@ -89,8 +89,8 @@ func (k *foreignFold) mark(n uint64) mark {
 	return k.marks[i-1]
 }
 
-// asked finds a question by the id of its text. Known is false if it may have
-// been dropped.
+// asked finds a question by the id of its text. Known is false if the question may
+// have been dropped.
 func (k *foreignFold) asked(id string) (q question, found, known bool) {
 	i, found := slices.BinarySearchFunc(k.asks, id, func(a ask, id string) int { return strings.Compare(a.id, id) })
 	if found {
@@ -99,8 +99,8 @@ func (k *foreignFold) asked(id string) (q question, found, known bool) {
 	return question{}, false, i > 0 || len(k.asks) < maxAsks
 }
 
-// foldKey names for whom a log is read: the identity that the reader is about,
-// and whose visibility applies.
+// foldKey identifies a reading of a log: the identity that the reader is about, and
+// the visibility that applies.
 type foldKey struct{ channel, about, sight string }
 
 // foreignFolds caches the folds that were used last.
@@ -115,8 +115,8 @@ type keptFold struct {
 	fold *foreignFold
 }
 
-// get returns a fold, and drops the least recently used one if there are more
-// than most.
+// get returns a fold, and drops the least recently used one if there are more than
+// most.
 func (f *foreignFolds) get(key foldKey, most int) *foreignFold {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,9 +137,10 @@ func (f *foreignFolds) get(key foldKey, most int) *foreignFold {
 	return kept.fold
 }
 
-// folded is the fold of a foreign channel up to now, locked; the caller unlocks it.
+// folded returns the current fold of a foreign channel, locked. The caller unlocks
+// it.
 func (s *Server) folded(ctx context.Context, f *foreign, about, sight string) (*foreignFold, error) {
-	k := &foreignFold{} // readers that see nothing now may see everything later, so nothing is cached
+	k := &foreignFold{} // not cached: readers that see nothing now may see everything later
 	if f.whole || len(f.readers) > 0 {
 		k = s.folds.get(foldKey{f.meta.ID, about, sight}, foldsPerForeign*s.cfg.Limits.Foreign)
 	}
@@ -151,6 +152,6 @@ func (s *Server) folded(ctx context.Context, f *foreign, about, sight string) (*
 	return k, nil
 }
 
-// foldsPerForeign is how many folds are cached for each channel that one
-// connection may be told of.
+// foldsPerForeign is how many folds are cached for each channel that one connection
+// may receive.
 const foldsPerForeign = 4

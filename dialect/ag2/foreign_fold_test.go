@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// countingHub counts the envelopes that are read of logs.
+// countingHub counts the envelopes that are read from logs.
 type countingHub struct {
 	*hub.Hub
 	read atomic.Int64
@@ -33,8 +33,8 @@ func (h *countingHub) Log(ctx context.Context, channelID string, from, to uint64
 	}
 }
 
-// A question of an AG2 client about a channel of another dialect reads what is
-// new in its log, or a part near what is asked for, however long the log is.
+// A query of an AG2 client about a channel of another dialect reads only what is
+// new in its log, or a part near the requested position, however long the log is.
 func TestForeignLogIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	const long, stride = 4500, 128
@@ -47,7 +47,7 @@ func TestForeignLogIsNotReadAgain(t *testing.T) {
 	d.tell(session, "first", nil)
 	id := p.notifiedOf("ag2.msg.text").Envelope["channel_id"].(string)
 	tug, _ := d.rig.hub.FindAgent("tug")
-	p.hangUp() // so that nothing is told meanwhile
+	p.hangUp() // so that nothing is delivered in the meantime
 	for n := range long {
 		_, err := d.rig.hub.Say(t.Context(), hub.Saying{
 			Channel: id, Sender: tug, Message: message.Envelope{Content: fmt.Sprint("text ", n)}, Origin: envelope.Origin{Dialect: "test"},
@@ -68,7 +68,7 @@ func TestForeignLogIsNotReadAgain(t *testing.T) {
 	}
 	var newest []entry
 	p.call("read_wal", object{"channel_id": id, "since": -1}, &newest)
-	p.pending(bob) // which reads the room, too
+	p.pending(bob) // this reads the room, too
 	var silent []entry
 	p.call("read_wal", object{"channel_id": id, "since": -9, "until": -8}, &silent)
 
@@ -141,5 +141,5 @@ func TestForeignLogIsNotReadAgain(t *testing.T) {
 	})
 }
 
-// nearby is how many envelopes around one are read to find what they are shown as.
+// nearby is how many envelopes around one are read to find how they are shown.
 const nearby = 9

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// homes draws channels that lie in homes, and who reads them.
+// homes draws channels in homes, and their readers.
 type homes struct {
 	*dialects
 	r       *rapid.T
@@ -27,15 +27,15 @@ type homes struct {
 	rooms   *int // how many were made
 }
 
-// drawn is a channel with what was said there, and who may read it.
+// drawn is a channel with its texts and its readers.
 type drawn struct {
-	id, session string   // the session is HPD's name of it
+	id, session string   // session is HPD's name of the channel
 	readers     []string // names
 	texts       []string
 	overAGH     string // the path of its messages; empty: AGH has none
 }
 
-// as asks as somebody.
+// as sends a request as an identity.
 func (d *dialects) as(h http.Handler, name, method, path, body string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
@@ -45,7 +45,7 @@ func (d *dialects) as(h http.Handler, name, method, path, body string) *httptest
 	return w
 }
 
-// conversation draws a thread, or a direct room, in a room of some.
+// conversation draws a thread, or a direct room, in a room with some members.
 func (h *homes) conversation(kind string) *drawn {
 	*h.rooms++
 	room := fmt.Sprintf("dock%d", *h.rooms)
@@ -63,7 +63,7 @@ func (h *homes) conversation(kind string) *drawn {
 		text := fmt.Sprintf("%s %d", room, n)
 		from := rapid.SampledFrom(c.readers).Draw(h.r, "speaker")
 		way := "AGH"
-		if n > 0 { // which opens it
+		if n > 0 { // the first text opens it
 			way = rapid.SampledFrom([]string{"AGH", "AG2", "HPD", "/v1"}).Draw(h.r, "way")
 		}
 		switch way {
@@ -77,7 +77,7 @@ func (h *homes) conversation(kind string) *drawn {
 			}
 			if kind == direct.Type {
 				more["surface"], more["thread_id"], more["to"] = "direct", nil, to
-			} else if rapid.Bool().Draw(h.r, "directed") { // which hides nothing
+			} else if rapid.Bool().Draw(h.r, "directed") { // this hides nothing
 				more["to"] = to
 			}
 			h.tell(sessions[from], text, more)
@@ -108,7 +108,7 @@ func (h *homes) conversation(kind string) *drawn {
 	return c
 }
 
-// branch draws a session of somebody with an agent that answers over AG2.
+// branch draws a session of an identity with an agent that answers over AG2.
 func (h *homes) branch() *drawn {
 	owner := rapid.SampledFrom([]string{"ada", "bob", "eve"}).Draw(h.r, "owner")
 	var made object
@@ -183,7 +183,7 @@ func TestNobodySeesMoreInHomes(t *testing.T) {
 					r.Errorf("%s may read the %s: %v; a stream of %s: %v", name, kind, may, how, shown)
 				}
 			}
-			if c.overAGH != "" && name != "poet" && name != "mallory" { // they are joined nowhere
+			if c.overAGH != "" && name != "poet" && name != "mallory" { // they have joined nothing
 				check(h.overAGH(name, c))
 			}
 			var listed []shownChannel
@@ -201,7 +201,7 @@ func TestNobodySeesMoreInHomes(t *testing.T) {
 	})
 }
 
-// overAG2 are the texts of a channel as somebody reads it over AG2.
+// overAG2 returns the texts of a channel as an identity reads it over AG2.
 func (h *homes) overAG2(name, id string) (how string, shown bool, texts []string) {
 	raw, err := h.clients[name].try("read_wal", object{"channel_id": id})
 	if err != nil {
@@ -219,8 +219,8 @@ func (h *homes) overAG2(name, id string) (how string, shown bool, texts []string
 	return "AG2", true, texts
 }
 
-// overAGH are the texts of a conversation as somebody reads it over AGH, whose order is
-// that of the senders' clocks: they are put into that of the log.
+// overAGH returns the texts of a conversation as an identity reads it over AGH. AGH
+// orders them by the senders' clocks; they are sorted into the order of the log.
 func (h *homes) overAGH(name string, c *drawn) (how string, shown bool, texts []string) {
 	w := h.as(h.agh, name, "GET", c.overAGH, "")
 	if w.Code != http.StatusOK {

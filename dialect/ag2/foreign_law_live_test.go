@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// watching is a stream that somebody reads while things happen.
+// watching is a stream that is read while things happen.
 type watching struct {
 	*httptest.ResponseRecorder
 	mu    sync.Mutex
@@ -43,7 +43,7 @@ func (w *watching) Write(b []byte) (int, error) {
 
 func (*watching) SetWriteDeadline(time.Time) error { return nil }
 
-// watch follows a path as somebody, from the beginning of the channel.
+// watch follows a path as an identity, from the beginning of the channel.
 func (d *dialects) watch(h http.Handler, name, path, after string) *watching {
 	ctx, end := context.WithTimeout(d.t.Context(), wait)
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
@@ -57,7 +57,7 @@ func (d *dialects) watch(h http.Handler, name, path, after string) *watching {
 		defer close(w.done)
 		defer func() {
 			r := recover()
-			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) { // by which HPD ends a stream
+			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) { // HPD ends a stream this way
 				panic(r)
 			}
 		}()
@@ -66,7 +66,7 @@ func (d *dialects) watch(h http.Handler, name, path, after string) *watching {
 	return w
 }
 
-// await waits until the stream has shown a text; false: it has ended.
+// await waits until the stream has shown a text; false if the stream has ended.
 func (w *watching) await(text string) bool {
 	seen := make(chan struct{})
 	w.mu.Lock()
@@ -84,7 +84,7 @@ func (w *watching) await(text string) bool {
 	}
 }
 
-// shown ends the stream, and is all that it showed.
+// shown ends the stream, and returns everything that it showed.
 func (w *watching) shown() string {
 	w.end()
 	<-w.done
@@ -151,7 +151,7 @@ func TestNobodySeesMoreLive(t *testing.T) {
 			stream := w.shown()
 			for n, to := range audiences {
 				if at.name == "ada" {
-					continue // she says it
+					continue // the speaker itself
 				}
 				may := at.name == "bob" && (to == nil || slices.Contains(to, ids["bob"]))
 				if text := fmt.Sprintf("piece %d of %s", n, opened.ID); may != strings.Contains(stream, text) {

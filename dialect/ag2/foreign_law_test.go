@@ -18,7 +18,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// asNamed reads who asks HPD from a header; without one it is an operator.
+// asNamed returns the caller of HPD from a header; without one it is an operator.
 func asNamed(r *http.Request) hpd.Who {
 	if name := r.Header.Get("X-As"); name != "" {
 		return hpd.Who{Role: hpd.Agent, Agent: name}
@@ -26,7 +26,7 @@ func asNamed(r *http.Request) hpd.Who {
 	return hpd.Who{Role: hpd.Operator}
 }
 
-// events are a channel's events as somebody reads them over HPD.
+// eventsAs returns a channel's events as an identity reads them over HPD.
 func (d *dialects) eventsAs(name, channelID string) (status int, texts []string) {
 	d.t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "/hpd/sessions/"+channelID+"/branches/main/events", nil)
@@ -47,7 +47,7 @@ func (d *dialects) eventsAs(name, channelID string) (status int, texts []string)
 	return w.Code, texts
 }
 
-// inbox are the texts about a channel that a hosted AGH peer is told.
+// inbox returns the texts about a channel that a hosted AGH peer receives.
 func (d *dialects) inbox(session, channelID string) (texts []string) {
 	d.t.Helper()
 	for _, one := range d.ask(d.agh, http.StatusOK, "GET", harbor+"/inbox?session_id="+session, nil)["messages"].([]any) {
@@ -68,10 +68,10 @@ type lawChannel struct {
 	kind   string
 	with   []string
 	knobs  string
-	inTurn bool // they speak one after the other
+	inTurn bool // the participants take turns
 }
 
-// What somebody may not see in a channel is shown through no dialect, and what
+// What an identity may not see in a channel is shown through no dialect, and what
 // it may see is shown in order, whatever the audience.
 func TestNobodySeesMore(t *testing.T) {
 	t.Parallel()
@@ -155,7 +155,7 @@ func TestNobodySeesMore(t *testing.T) {
 				}
 			}
 			if len(may[reader]) == 0 {
-				continue // a stream of nothing has no end
+				continue // an empty stream has no end
 			}
 			last := may[reader][len(may[reader])-1]
 			_, overV1 := d.streamAs(name, id, "?as="+name, last)

@@ -12,7 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// messagesAs are the texts of a channel as somebody reads it over /v1; false: it may not.
+// messagesAs returns the texts of a channel as an identity reads it over /v1; false
+// if it may not.
 func (d *dialects) messagesAs(name, channelID string) (shown bool, texts []string) {
 	d.t.Helper()
 	w := d.as(d.v1, name, "GET", "/v1/channels/"+channelID+"/messages", "")
@@ -35,7 +36,7 @@ func (d *dialects) messagesAs(name, channelID string) (shown bool, texts []strin
 	return true, texts
 }
 
-// tape takes a stream until it has shown a text.
+// tape records a stream until it has shown a text.
 type tape struct {
 	*httptest.ResponseRecorder
 	last string
@@ -52,14 +53,14 @@ func (w tape) Write(b []byte) (int, error) {
 
 func (tape) SetWriteDeadline(time.Time) error { return nil }
 
-// streamAs is the stream of a channel as somebody follows it over /v1, from its beginning
-// until it shows a text; false: it may not.
+// streamAs returns the stream of a channel as an identity follows it over /v1, from
+// its beginning until it shows a text; false if it may not.
 func (d *dialects) streamAs(name, channelID, query, last string) (shown bool, stream string) {
 	d.t.Helper()
 	return d.follow(d.v1, name, "/v1/channels/"+channelID+"/events"+query, "", last)
 }
 
-// eventStreamAs is streamAs over HPD.
+// eventStreamAs does the same as streamAs over HPD.
 func (d *dialects) eventStreamAs(name, session, last string) (shown bool, stream string) {
 	d.t.Helper()
 	return d.follow(d.hpd, name, "/hpd/agents/any/sessions/"+session+"/branches/main/events/live", "0", last)
@@ -79,7 +80,7 @@ func (d *dialects) follow(h http.Handler, name, path, after, last string) (shown
 	func() {
 		defer func() {
 			r := recover()
-			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) { // by which HPD ends a stream
+			if err, ok := r.(error); r != nil && (!ok || !errors.Is(err, http.ErrAbortHandler)) { // HPD ends a stream this way
 				panic(r)
 			}
 		}()
@@ -91,14 +92,15 @@ func (d *dialects) follow(h http.Handler, name, path, after, last string) (shown
 	return w.Code == http.StatusOK, w.Body.String()
 }
 
-// pages are what /v1 shows of every channel besides its messages and its stream.
+// pages are the paths at which /v1 shows a channel, besides its messages and its
+// stream.
 var pages = []string{
 	"", "/events", "/events?match=text", "/views/full_transcript", "/views/windowed_summary", "/views/threaded", "/export",
 	"/export?form=messages", "/export?form=markdown", "/state",
 }
 
-// everywhereAs is all that /v1 shows somebody of a channel with a label. What a member is not shown,
-// or another is, is an error.
+// everywhereAs returns all that /v1 shows an identity of a channel with a label. It
+// returns an error if a member does not see something, or a non-member does.
 func (d *dialects) everywhereAs(name, channelID, law string, member bool) (shown string, err error) {
 	for _, page := range pages {
 		w := d.as(d.v1, name, "GET", "/v1/channels/"+channelID+page, "")

@@ -13,8 +13,9 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// head is what AG2's clients would have read before anyone spoke: an
-// invitation, its ack, and the opening. Their ids sort before all that follow.
+// head returns the envelopes that AG2's clients would have read before the first
+// text: an invitation, its ack, and the opening. Their ids sort before all that
+// follow.
 func (f *foreign) head() ([]*envelope.Envelope, error) {
 	m := f.shown
 	made := func(n int, eventType, sender string, audience []string, data *jsonbuf.Buffer) (*envelope.Envelope, error) {
@@ -44,29 +45,31 @@ func (f *foreign) head() ([]*envelope.Envelope, error) {
 	return append(list, opened), err
 }
 
-// headID is the id of the nth envelope that no log holds. A channel's own id is
-// minted before those of its envelopes, so that these ids sort before them.
+// headID returns the id of the nth envelope of the head, which no log holds. A
+// channel's own id is minted before those of its envelopes, so that these ids sort
+// before them.
 func headID(channelID string, n int) string {
 	own := channelID[strings.LastIndexByte(channelID, '.')+1:]
 	return fmt.Sprintf("%.16s%016x", own, n)
 }
 
-// foreignReader translates the log of a foreign channel to AG2's envelopes,
-// one by one, and knows whether one identity, about, is asked to answer.
+// foreignReader translates the log of a foreign channel to AG2's envelopes, one by
+// one, and tracks whether one identity, about, is asked to answer.
 type foreignReader struct {
 	channel *foreign
 	items   channel.ItemReader
 	buffer  []channel.Item
 
 	about   string             // the identity whose question is tracked
-	turn    string             // whose turn it is, in a channel with turns
+	turn    string             // the identity whose turn it is, in a channel with turns
 	asked   *envelope.Envelope // the text that asks it to answer; nil: none
 	waiting bool               // its turn has begun
 	work    string             // the work that the question is about
 	late    string             // the text of a turn that ended without an answer
 }
 
-// reader reads the log from its beginning; about is the identity of interest.
+// reader returns a reader of the log from its beginning; about is the identity
+// whose questions are tracked.
 func (f *foreign) reader(about string) *foreignReader {
 	return &foreignReader{channel: f, items: channel.ReaderOf(f.adapter, f.meta), about: about}
 }
@@ -95,8 +98,8 @@ func (r *foreignReader) read(dst []*envelope.Envelope, e *envelope.Envelope) []*
 	return dst
 }
 
-// follow tracks who is asked to answer: the one whose turn it is, or whom a
-// text addresses. An identity that speaks has answered.
+// follow tracks which identity is asked to answer: the one whose turn it is, or the
+// one that a text addresses. An identity that speaks has answered.
 func (r *foreignReader) follow(item *channel.Item, shown *envelope.Envelope) {
 	switch item.Kind {
 	case channel.ItemTurn:
@@ -113,18 +116,18 @@ func (r *foreignReader) follow(item *channel.Item, shown *envelope.Envelope) {
 		}
 	case channel.ItemMessage:
 		switch {
-		case r.about == "", item.Message.Type == message.TypeError: // an expired turn, which asks nobody
+		case r.about == "", item.Message.Type == message.TypeError: // an expired turn asks no identity
 		case item.Speaker == r.about:
 			r.asked, r.waiting = nil, false
-		case item.About != "": // it asks in that channel instead
+		case item.About != "": // the question is in that channel instead
 		case r.waiting, item.Envelope.To == r.about, slices.Contains(item.Envelope.Audience, r.about):
 			r.asked, r.work = shown, item.ID
 		}
 	}
 }
 
-// placeholder is the prefix of types that AG2 has no word for. Its clients
-// neither fold nor render them.
+// placeholder is the prefix of types that AG2 does not have. Its clients neither
+// fold nor render them.
 const placeholder = "parley.item."
 
 var workTypes = map[string]string{
@@ -133,7 +136,7 @@ var workTypes = map[string]string{
 	channel.WorkCanceled: envelope.TypeTaskCancelled, channel.WorkExpired: envelope.TypeTaskExpired,
 }
 
-// show is an item as an envelope of AG2's; nil for a piece of an unfinished
+// show returns an item as an AG2 envelope, or nil for a piece of an unfinished
 // message.
 func (f *foreign) show(item *channel.Item) *envelope.Envelope {
 	if item.Kind == channel.ItemDelta {
@@ -173,8 +176,8 @@ func (f *foreign) show(item *channel.Item) *envelope.Envelope {
 	return &e
 }
 
-// Written is the type of the envelope by which an item of another dialect's channel is
-// shown to AG2's clients; empty: they are not shown it.
+// Written returns the type of the envelope that shows an item of another dialect's
+// channel to AG2's clients; "" if the item is not shown.
 func Written(i *channel.Item) string {
 	f := &foreign{meta: &channel.Metadata{}, find: func(string) (string, bool) { return "", false }}
 	if e := f.show(i); e != nil {
@@ -196,8 +199,8 @@ func workData(data *jsonbuf.Buffer, item *channel.Item) {
 	}
 }
 
-// speaker is the id of the speaker. A speaker that has only a name is looked
-// up, and keeps the name if nobody is registered under it.
+// speaker returns the id of the speaker. A speaker that has only a name is looked
+// up, and keeps the name if it is not registered.
 func (f *foreign) speaker(item *channel.Item) string {
 	if item.Speaker != "" {
 		return item.Speaker
@@ -211,8 +214,8 @@ func (f *foreign) speaker(item *channel.Item) string {
 	return f.meta.Creator
 }
 
-// textOf is the text of a message. A message without text is named, because an
-// empty text would be read as silence.
+// textOf returns the text of a message. For a message without text it returns a
+// name, because an empty text would be read as silence.
 func textOf(m *message.Envelope) string {
 	if text, err := channel.SaidText(*m); err == nil {
 		return text

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
-// say posts into a foreign channel; nil if the channel is not foreign. The
-// channel's adapter makes its own envelopes of the text, and judges them.
+// say posts into a foreign channel; it returns nil if the channel is not foreign.
+// The channel's adapter makes its own envelopes of the text, and validates them.
 func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 	h := c.server.cfg.Hub
 	m, err := h.Channel(ctx, e.Channel)
@@ -36,7 +36,7 @@ func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 		return answered{id: id}, h.Ack(ctx, e.Sender, m.ID, id)
 	case envelope.IsTask(e.Type) && e.Type != envelope.TypeTaskCancelRequest && c.server.holdsWork(m):
 		told := *e
-		told.Causation = "" // the text answers nothing and carries no key
+		told.Causation = "" // the text answers nothing and has no key
 		return h.Say(ctx, hub.Saying{
 			Channel: m.ID, Sender: e.Sender, Work: e, Key: keyOf(&told), Origin: envelope.Origin{Dialect: dialectName},
 			Causation: e.Causation, Task: e.Task, Trace: e.Trace, Priority: e.Priority, Depth: e.Depth,
@@ -65,15 +65,15 @@ func (c *conn) say(ctx context.Context, e *envelope.Envelope) (pending, error) {
 	return &saying{Pending: p, conn: c, meta: m, sender: e.Sender}, nil
 }
 
-// holdsWork reports whether a channel is told of tasks in its own form.
+// holdsWork reports whether a channel's adapter has its own form for tasks.
 func (s *Server) holdsWork(m *channel.Metadata) bool {
 	_, ok := s.cfg.Hub.AdapterFor(m).(channel.Worker)
 	return ok
 }
 
-// keyOf is the idempotency key of a text. Keys may count in a whole home, so
-// it names channel and sender. A text is answered once: AG2's client may be
-// given the same one twice, and answers both times.
+// keyOf returns the idempotency key of a text. Keys may be unique in a whole home,
+// so it contains channel and sender. A text is answered once: AG2's client may
+// receive the same text twice, and then answers both times.
 func keyOf(e *envelope.Envelope) string {
 	scope := "ag2/" + e.Channel + "/" + e.Sender
 	switch {
@@ -95,7 +95,7 @@ func forAll(in channel.Members, e *envelope.Envelope) bool {
 	return all
 }
 
-// answered is a post that has its result already.
+// answered is a post whose result is already known.
 type answered struct{ id string }
 
 func (answered) OnEnd(func()) bool                      { return false }
@@ -108,7 +108,7 @@ var done = func() chan struct{} {
 	return c
 }()
 
-// saying is a text that is being stored. Its answer names the envelope under
+// saying is a text that is being stored. Its result is the id of the envelope under
 // which the log shows it, which need not be the last that was stored.
 type saying struct {
 	*hub.Pending
@@ -117,7 +117,7 @@ type saying struct {
 	sender string
 }
 
-// OnEnd returns false: the answer reads the log, so it must not be given on
+// OnEnd returns false: the answer needs to read the log, which is not allowed on
 // the hub's delivery path.
 func (*saying) OnEnd(func()) bool { return false }
 
@@ -127,8 +127,8 @@ func (s *saying) Wait(ctx context.Context) (string, error) {
 	if err != nil || len(seqs) == 0 {
 		return id, err
 	}
-	// A repeated post names only the last envelope of the first one; the
-	// others are shortly before it.
+	// A repeated post returns only the last envelope of the first one; the others
+	// are shortly before it.
 	last := seqs[len(seqs)-1]
 	first := min(seqs[0], last-min(last-1, nearby))
 	h := s.conn.server.cfg.Hub
@@ -148,5 +148,5 @@ func (s *saying) Wait(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// nearby is how many envelopes a text may begin before its last one.
+// nearby is the maximum distance between the first and the last envelope of a text.
 const nearby = 8

@@ -27,7 +27,7 @@ import (
 	"github.com/parley-hub/parley/server/api"
 )
 
-// dialects is a hub that speaks HPD, AGH and the interface /v1 besides AG2.
+// dialects is a hub that serves HPD, AGH and the interface /v1 in addition to AG2.
 type dialects struct {
 	*rig
 	hpd, agh, v1 http.Handler
@@ -83,7 +83,7 @@ func newDialects(t testing.TB, o options, config hpd.Config) *dialects {
 	return d
 }
 
-// ask answers a request that must have a status.
+// ask sends a request whose response must have a status.
 func (d *dialects) ask(h http.Handler, status int, method, path string, body any) object {
 	d.t.Helper()
 	data, err := json.Marshal(body)
@@ -111,7 +111,7 @@ func (d *dialects) join(agent, peer string) string {
 	return a["session_id"].(string)
 }
 
-// tell says something in the thread thread_tide.
+// tell posts a text in the thread thread_tide.
 func (d *dialects) tell(session, text string, more object) {
 	d.t.Helper()
 	body := object{"session_id": session, "channel": "dock", "kind": "say", "surface": "thread", "thread_id": "thread_tide", "body": object{"text": text}}
@@ -119,7 +119,7 @@ func (d *dialects) tell(session, text string, more object) {
 	d.ask(d.agh, http.StatusOK, "POST", harbor+"/send", body)
 }
 
-// entry is an envelope as AG2's client reads it.
+// entry is an envelope in the form that AG2's client reads.
 type entry struct {
 	ID        string  `json:"envelope_id"`
 	Sender    string  `json:"sender_id"`
@@ -135,7 +135,7 @@ func (p *peer) wal(channelID string) []entry {
 	return list
 }
 
-// said are the texts of a log with their speakers.
+// said returns the texts of a log with their speakers.
 func said(list []entry) []string {
 	texts := []string{}
 	for _, e := range list {
@@ -161,7 +161,7 @@ func (p *peer) canSend(channelID, agent string) bool {
 	return can
 }
 
-// shownChannel is a channel's metadata as AG2's client reads it.
+// shownChannel is a channel's metadata in the form that AG2's client reads.
 type shownChannel struct {
 	ID       string `json:"channel_id"`
 	Manifest struct {
@@ -198,7 +198,7 @@ func TestForeignThread(t *testing.T) {
 	d.join("carl", "carl.s01")
 	d.tell(tug, "to all", nil)
 
-	// Both are invited before they are told the text, which asks neither.
+	// Both are invited before they receive the text, which asks neither.
 	ids := map[string]string{}
 	var threadID string
 	for range 6 {
@@ -222,7 +222,7 @@ func TestForeignThread(t *testing.T) {
 		t.Errorf("shown as %+v", m)
 	}
 
-	// One that is addressed may answer, once.
+	// An identity that is addressed may answer, once.
 	d.tell(tug, "bob?", object{"to": "bob.s01", "work_id": "work_1"})
 	asked := p.notified()
 	if asked.Recipient != bob || asked.Envelope["event_type"] != "ag2.msg.text" {
@@ -249,7 +249,7 @@ func TestForeignThread(t *testing.T) {
 	if answer.ID != first || answer.Data["text"] != "here" {
 		t.Errorf("found %+v, not %s", answer, first)
 	}
-	p.quiet() // what is said under work is for whoever asked, and in the log for all
+	p.quiet() // an answer under work is delivered to the asker only, and all can read it in the log
 	if p.canSend(threadID, carl) {
 		t.Error("an AG2 client's text asks another to answer: two would never stop")
 	}
@@ -320,7 +320,7 @@ func TestForeignBranch(t *testing.T) {
 	}
 	until(t, "the run has ended, so nobody is asked", func() bool { return !p.canSend(id, echo) && len(p.pending(echo)) == 0 })
 
-	// Slices of the log are slices of what is shown.
+	// Slices of the log are slices of the shown envelopes.
 	whole := p.wal(id)
 	for _, cut := range [][2]any{{0, nil}, {2, nil}, {1, 4}, {-2, nil}, {-3, -1}, {100, nil}} {
 		var got []entry
@@ -330,7 +330,7 @@ func TestForeignBranch(t *testing.T) {
 		}
 	}
 
-	// What was not acked is told again, what was is not.
+	// Unacked envelopes are delivered again, acked ones are not.
 	last := whole[len(whole)-1].ID
 	p.send(fmt.Sprintf(`{"kind":"receipt","envelope_id":%q,"status":"ack","recipient_id":%q,"channel_id":%q,"reason":""}`, last, echo, id))
 	until(t, "the receipt counts", func() bool {
@@ -347,7 +347,7 @@ func TestForeignBranch(t *testing.T) {
 	}
 }
 
-// pySlice is Python's list[since:until].
+// pySlice returns Python's list[since:until].
 func pySlice(list []entry, since int, until any) []entry {
 	at := func(i int) int {
 		if i < 0 {
@@ -365,9 +365,8 @@ func pySlice(list []entry, since int, until any) []entry {
 	return nil
 }
 
-// What somebody may not see in a channel is not shown through AG2 either: the
-// channel itself is hidden from non-members, and a direct room from a third
-// peer.
+// What an identity may not see in a channel is not shown through AG2 either: the
+// channel itself is hidden from non-members, and a direct room from a third peer.
 func TestForeignIsHiddenFromOthers(t *testing.T) {
 	t.Parallel()
 	d := newDialects(t, options{}, hpd.Config{})

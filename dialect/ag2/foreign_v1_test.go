@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// A text over /v1 is said in a thread under AGH's rules; what they do not know is refused
-// with the reason, and stores nothing.
+// A text over /v1 is posted in a thread under AGH's rules; what these rules do not
+// allow is refused with the reason, and stores nothing.
 func TestV1SaysInAThread(t *testing.T) {
 	t.Parallel()
 	c := newCrossings(t)
@@ -68,12 +68,12 @@ func TestV1SaysInAThread(t *testing.T) {
 		got[len(got)-1].(object)["body"].(object)["text"] != "once" {
 		t.Errorf("the peer tug is told %v", got)
 	}
-	// A channel of AGH's itself holds no talk.
+	// A channel of AGH itself accepts no texts.
 	c.ask(c.v1, http.StatusConflict, "POST", "/v1/channels/"+c.roomID()+"/events", object{"sender": "bob", "text": "x"})
 }
 
-// bundleOf is what a bundle of a channel's home holds besides its first and last line and
-// those that begin a channel.
+// bundleOf returns the lines of a bundle of a channel's home, without its first and
+// last line and those that begin a channel.
 func (c *crossings) bundleOf(channelID string) (whole string, held []string) {
 	w := c.as(c.v1, "", "GET", "/v1/channels/"+channelID+"/export?form=bundle&home=true", "")
 	if w.Code != http.StatusOK {
@@ -89,9 +89,9 @@ func (c *crossings) bundleOf(channelID string) (whole string, held []string) {
 	return whole, held
 }
 
-// A workspace of AGH's is brought in whole: its room, threads and direct rooms with their
-// work, as ended channels that read as the originals do, and that AGH does not take for
-// its own.
+// A workspace of AGH is imported completely: its room, threads and direct rooms
+// with their work, as ended channels that read like the originals, and that AGH
+// does not treat as its own.
 func TestImportOfAWorkspace(t *testing.T) {
 	t.Parallel()
 	c := newCrossings(t)

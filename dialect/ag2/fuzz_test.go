@@ -16,8 +16,8 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 )
 
-// FuzzConnection sends arbitrary bytes to a hub, as they are and as masked
-// frames. Whatever they are, others are served and nothing panics.
+// FuzzConnection sends arbitrary bytes to a hub, unframed and as masked frames.
+// Other clients are still served and nothing panics.
 func FuzzConnection(f *testing.F) {
 	for _, seed := range []string{
 		ping, `{"kind":"hello","name":"watch","since_envelope_id":""}`,

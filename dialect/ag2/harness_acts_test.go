@@ -9,7 +9,7 @@ import (
 
 type object = map[string]any
 
-// register makes an identity on this connection and returns its id.
+// register registers an identity on this connection and returns its id.
 func (p *peer) register(name string) string {
 	p.t.Helper()
 	var passport struct {
@@ -38,7 +38,7 @@ func (p *peer) hello(name string, since any) string {
 	return f.Endpoint
 }
 
-// post says something and returns the envelope's id.
+// post posts an envelope and returns its id.
 func (p *peer) post(channel, sender, eventType string, data object, more ...object) string {
 	p.t.Helper()
 	var id string
@@ -77,8 +77,8 @@ func (p *peer) receipt(n notice, status string) {
 	p.send(string(raw))
 }
 
-// open opens a channel between a creator and invitees that are each hosted by
-// the peer given with them, and takes the notices of the handshake.
+// open opens a channel between a creator and invitees, each with the peer that
+// hosts it, and takes the notices of the handshake.
 func (p *peer) open(channelType, creator string, invitees map[string]*peer, more ...object) string {
 	p.t.Helper()
 	ids := slices.Sorted(maps.Keys(invitees)) // in the order they registered

@@ -28,7 +28,7 @@ import (
 	"github.com/parley-hub/parley/journal/mem"
 )
 
-// wait bounds how long a test waits for something that must happen.
+// wait bounds how long a test waits for an expected event.
 const wait = 20 * time.Second
 
 // rig is a real hub behind a real server on a real socket.
@@ -51,7 +51,7 @@ type options struct {
 	store  *mem.Store
 	wrap   func(*hub.Hub) ag2.Hub
 	disk   bool // a real journal in a folder
-	// adapters are those of other dialects.
+	// adapters are the adapters of other dialects.
 	adapters []channel.Adapter
 }
 
@@ -106,14 +106,14 @@ func (r *rig) stop() {
 
 func (r *rig) address() string { return strings.TrimPrefix(r.http.URL, "http://") }
 
-// peer is a client that knows nothing but frames.
+// peer is a client that uses nothing but frames.
 type peer struct {
 	t       testing.TB
 	conn    net.Conn
 	frames  chan []byte
-	over    chan struct{} // closed when nothing more comes
-	err     error         // why
-	notices []notice      // taken on the way to something else
+	over    chan struct{} // closed when no more frames arrive
+	err     error         // why it was closed
+	notices []notice      // received while waiting for something else
 	early   map[string]reply
 	next    int
 }
@@ -184,8 +184,8 @@ func (p *peer) recv() string {
 	return ""
 }
 
-// quiet checks that nothing has been sent that was not asked for: a ping is
-// answered next, and no notice came on the way to something else.
+// quiet checks that nothing unexpected has been sent: a ping is answered next, and
+// no notice was received before.
 func (p *peer) quiet() {
 	p.t.Helper()
 	p.send(`{"kind":"ping"}`)
@@ -224,7 +224,7 @@ type reply struct {
 	Message string         `json:"error_message"`
 }
 
-// set keeps an answer for whoever asked.
+// set keeps an answer for the caller that waits for it.
 func (p *peer) set(f reply) {
 	if p.early == nil {
 		p.early = map[string]reply{}
@@ -232,7 +232,7 @@ func (p *peer) set(f reply) {
 	p.early[f.ID] = f
 }
 
-// response waits for the answer to a request, keeping all else for later.
+// response waits for the answer to a request, and keeps everything else for later.
 func (p *peer) response(id string) (jsontext.Value, error) {
 	p.t.Helper()
 	f, ok := p.early[id]
@@ -297,7 +297,7 @@ func (p *peer) notified() notice {
 		raw := p.recv()
 		var f reply
 		if json.Unmarshal([]byte(raw), &f) == nil && f.Kind == "response" {
-			p.set(f) // it came first: whoever asked looks for it here
+			p.set(f) // it arrived first; the caller that waits for it finds it here
 			continue
 		}
 		p.keep(raw)
@@ -335,7 +335,7 @@ func (l *logs) String() string {
 	return l.buf.String()
 }
 
-// until waits for something that happens elsewhere.
+// until waits for a condition that another goroutine fulfils.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(wait)

@@ -15,25 +15,25 @@ import (
 
 // host is an identity on a connection.
 type host struct {
-	tail []byte    // of its notifies
+	tail []byte    // end of its notify frames
 	born time.Time // when it was registered here; zero if it said hello
 	// proof reports whether what proved the identity is still valid; nil: always.
 	proof func() bool
-	// caller is the connection as it acts for this identity; nil until it does.
+	// caller is the connection as a caller for this identity; nil until it is used.
 	caller *hub.Caller
 
-	// held keeps deliveries back until the answer to its registration is
-	// queued, because AG2's client drops deliveries for an identity that it
-	// does not know yet.
+	// held is true until the answer to its registration is queued. Deliveries are
+	// kept until then, because AG2's client drops deliveries for an unknown
+	// identity.
 	held bool
 	kept []wsconn.Frame
 }
 
-// maxKept bounds what may arrive before a registration is answered.
+// maxKept bounds the deliveries before a registration is answered.
 const maxKept = 1024
 
-// proved leaves out identities that were unregistered, and those whose proof
-// is no longer valid.
+// proved reports whether an identity is registered and has a valid proof on this
+// connection.
 func (c *conn) proved(agent string) bool {
 	h := c.host(agent)
 	if h == nil {
@@ -56,8 +56,8 @@ func (c *conn) host(agent string) *host {
 	return c.hosts[agent]
 }
 
-// tail returns the end of an identity's notify frames, nil if it is not on
-// this connection, and whether its deliveries are kept back.
+// tail returns the end of an identity's notify frames, nil if the identity is not
+// on this connection, and whether its deliveries are kept back.
 func (c *conn) tail(agent string) (tail []byte, held bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *conn) tail(agent string) (tail []byte, held bool) {
 	return h.tail, h.held
 }
 
-// adopt notes that an identity was proved here, and with what.
+// adopt records that an identity was proved here, and with which claim.
 func (c *conn) adopt(p *identity.Passport, scheme string, claim []byte) error {
 	if err := c.roomFor(p.AgentID); err != nil {
 		return err
@@ -98,8 +98,8 @@ func (c *conn) adopt(p *identity.Passport, scheme string, claim []byte) error {
 	return nil
 }
 
-// roomFor refuses one identity too many; an empty id is one that does not
-// exist yet.
+// roomFor returns an error if there are too many identities; an empty id is one
+// that does not exist yet.
 func (c *conn) roomFor(agent string) error {
 	limit := c.server.cfg.Limits.Identities
 	if c.host(agent) != nil || c.count() < limit {
@@ -107,7 +107,7 @@ func (c *conn) roomFor(agent string) error {
 	}
 	for _, id := range c.identities() {
 		if !c.proved(id) {
-			return nil // it made room
+			return nil // this identity no longer counts
 		}
 	}
 	return fault.New(fault.TooLarge, "this connection has %d identities, which is the limit (ag2.limits.identities); open another", limit)
@@ -125,14 +125,14 @@ func (c *conn) disown(agent string) {
 	delete(c.hosts, agent)
 }
 
-// identities lists who was proved here.
+// identities lists the identities that were proved here.
 func (c *conn) identities() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Keys(c.hosts))
 }
 
-// hold keeps back what is delivered to a new identity.
+// hold starts to keep back deliveries to a new identity.
 func (c *conn) hold(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (c *conn) hold(agent string) {
 	}
 }
 
-// release sends what was kept back, before everything that comes later.
+// release sends the kept frames, before everything that comes later.
 func (c *conn) release(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,8 +155,8 @@ func (c *conn) release(agent string) {
 	h.held, h.kept = false, nil
 }
 
-// Even so, a new identity may miss an invitation if its client reads the
-// answer and the invitation at once. It is invited again until it answers.
+// Even so, a new identity may miss an invitation if its client reads the answer and
+// the invitation at once. The invitation is sent again until it is answered.
 const (
 	newFor      = 10 * time.Second
 	inviteAgain = 1500 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// Hub is what the dialect asks of the hub; *hub.Hub is one.
+// Hub is the part of the hub that the dialect uses; *hub.Hub implements it.
 type Hub interface {
 	Register(ctx context.Context, r hub.Registration) (hub.Profile, error)
 	Unregister(ctx context.Context, id string) error

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// register makes an identity and binds it here. The answer goes before anything
-// that is delivered to it.
+// register creates an identity and binds it here. The answer is sent before any
+// delivery to the identity.
 func (c *conn) register(ctx context.Context, r *wire.Request) {
 	profile, returned, err := c.enrol(ctx, r.Params)
 	if err != nil {
@@ -32,9 +32,8 @@ func (c *conn) register(ctx context.Context, r *wire.Request) {
 	}
 }
 
-// enrol makes the identity. A human whose name exists and who is bound to no
-// other connection reconnects this way, because AG2's human client has no
-// other.
+// enrol creates the identity. A human whose name exists and who is bound to no
+// other connection reconnects this way, because AG2's human client has no other.
 func (c *conn) enrol(ctx context.Context, raw []byte) (profile hub.Profile, returned bool, err error) {
 	var p wire.RegisterParams
 	if err := wire.DecodeParams(raw, &p); err != nil {
@@ -201,8 +200,8 @@ func (c *conn) setRule(ctx context.Context, p wire.SetRuleParams) ([]byte, error
 	return nil, c.server.cfg.Hub.SetRule(ctx, p.Agent, p.Rule)
 }
 
-// unregister removes an identity of this connection, or one that it could take
-// over without a proof, and that nobody is bound to.
+// unregister removes an identity of this connection, or one that is not bound and
+// that this connection could take over without a proof.
 func (c *conn) unregister(ctx context.Context, p wire.ByAgent) ([]byte, error) {
 	h := c.server.cfg.Hub
 	profile, err := h.AgentByID(p.Agent)

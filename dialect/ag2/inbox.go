@@ -6,14 +6,14 @@ import (
 	"github.com/parley-hub/parley/dialect/ag2/wire"
 )
 
-// received is a message as it was decoded.
+// received is a decoded message.
 type received struct {
 	frame wire.Frame
 	err   error
 	size  int
 }
 
-// inbox is what a connection has received and not yet worked on, in order.
+// inbox holds the received messages that are not yet processed, in order.
 type inbox struct {
 	limit int
 
@@ -22,14 +22,14 @@ type inbox struct {
 	bytes   int
 	working bool
 	closed  bool
-	room    *sync.Cond // made when the reader waits
+	room    *sync.Cond // allocated when the reader waits
 }
 
-// inboxBytes is how many bytes may wait, besides the number of messages: a
+// inboxBytes is how many bytes may wait, in addition to the limit of messages. A
 // message of the largest size always fits.
 const inboxBytes = 4 << 20
 
-// put adds a message and starts the work if nobody works. It waits while too
+// put adds a message and starts the work if it is not running. It waits while too
 // much is queued; after close it returns false.
 func (b *inbox) put(message received, work func()) bool {
 	b.mu.Lock()
@@ -52,14 +52,15 @@ func (b *inbox) put(message received, work func()) bool {
 	return true
 }
 
-// idle reports whether nothing waits and nobody works. Only put ends that.
+// idle reports whether nothing waits and no work is running. Only put ends this
+// state.
 func (b *inbox) idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !b.working && !b.closed
 }
 
-// take returns all that waits; none ends the work.
+// take returns all waiting messages; none ends the work.
 func (b *inbox) take(reuse []received) []received {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +78,7 @@ func (b *inbox) take(reuse []received) []received {
 	return batch
 }
 
-// close accepts nothing more; what is queued is still worked on.
+// close stops accepting messages; queued ones are still processed.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Once a key is made for a name, only clients that show the key act for it,
-// however it was registered.
+// Once a key is made for a name, only clients with that key can act for it, however
+// the name was registered.
 func TestNameWithAKey(t *testing.T) {
 	t.Parallel()
 	var made atomic.Bool // the key of quill
@@ -28,7 +28,7 @@ func TestNameWithAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quill := registered.ID() // bound nowhere
+	quill := registered.ID() // not bound
 	made.Store(true)
 
 	thief := r.dial()

@@ -34,7 +34,7 @@ func TestOpeningsLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// There is room again.
+	// There is space again.
 	third := p.request("create_channel", params)
 	q.ack(q.notifiedOf("ag2.channel.invite"))
 	if _, err := p.response(third); err != nil {
@@ -52,13 +52,13 @@ func TestIdentitiesLimit(t *testing.T) {
 	if f := p.refused(`{"kind":"hello","name":"carol"}`); f.Code != "error" || !strings.Contains(f.Message, "ag2.limits.identities") {
 		t.Errorf("a third got %+v", f)
 	}
-	p.hello("alice", nil) // one that is there already
+	p.hello("alice", nil) // this identity is on the connection already
 	p.call("unregister", object{"agent_id": alice}, nil)
 	p.hello("carol", nil)
 }
 
-// A request that waits behind too many others is not lost: the hub reads on
-// when there is room.
+// A request that waits behind too many others is not lost: the hub continues to
+// read when there is space.
 func TestRequestsLimit(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
@@ -79,7 +79,7 @@ func TestRequestsLimit(t *testing.T) {
 	}
 }
 
-// An operator looks into every channel and every task, and acts for nobody.
+// An operator can read every channel and every task, and acts for nobody.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{config: ag2.Config{Operator: func(*http.Request) func() bool { return func() bool { return true } }}})
@@ -139,8 +139,9 @@ func TestOperatorNoMore(t *testing.T) {
 	}
 }
 
-// What an AG2 client does to a task is told to the task's channel while its
-// owner's turn runs: it was given something and has not acknowledged it.
+// Changes of a task by an AG2 client are posted to the task's channel while its
+// owner's turn is in progress: the owner has received an envelope and has not
+// acknowledged it.
 func TestMirroredTasks(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -193,7 +194,7 @@ func TestMirroredTasks(t *testing.T) {
 	}
 }
 
-// Tasks that a connection may not look at do not count against a list's limit.
+// Tasks that a connection may not read do not count against a list's limit.
 func TestListTasksGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -214,7 +215,7 @@ func TestListTasksGoesOn(t *testing.T) {
 	}
 }
 
-// A list is as long as fits a frame, and what has not ended is in it first.
+// A list is limited to a frame, and entries that have not ended come first.
 func TestListsStopAtAFrame(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -269,7 +270,7 @@ func TestListsStopAtAFrame(t *testing.T) {
 	}
 }
 
-// asked remembers how many identities the hub was last asked for.
+// asked records how many identities the hub was last asked for.
 type asked struct {
 	*hub.Hub
 	agents atomic.Int64
@@ -280,7 +281,7 @@ func (a *asked) Agents(ctx context.Context, q hub.AgentQuery) ([]hub.Profile, er
 	return a.Hub.Agents(ctx, q)
 }
 
-// A huge limit is cut to what a frame could hold before anything is looked up.
+// A huge limit is reduced to what a frame could hold before anything is looked up.
 func TestHugeLimitsAreCutFirst(t *testing.T) {
 	t.Parallel()
 	var seen *asked
@@ -369,7 +370,7 @@ func TestReceiptsOfTheOldConnection(t *testing.T) {
 	}
 	young, _ := again()
 	old.receipt(first, "ack")
-	old.call("get_agent", object{"name_or_id": bob}, nil) // it has been read
+	old.call("get_agent", object{"name_or_id": bob}, nil) // its receipt has been read
 	next, n := again()
 	if n.Envelope["envelope_id"] != first.Envelope["envelope_id"] {
 		t.Errorf("replayed %v", n.Envelope)

@@ -1,13 +1,13 @@
 package ag2
 
-// defaultLimit is how many a list has if nothing else is asked for.
+// defaultLimit is the length of a list without a limit.
 const defaultLimit = 50
 
-// maxList is more than a frame can hold of any list.
+// maxList is more than the entries of any list that fit a frame.
 const maxList = logBytes / 128
 
-// limitOf reads a list's limit; a negative one is no limit. It is capped at
-// what a frame could hold.
+// limitOf returns a list's limit; a negative one is no limit. It is capped at what
+// a frame could hold.
 func limitOf(limit *int64) int {
 	if limit == nil {
 		return defaultLimit
@@ -21,10 +21,10 @@ type entry[T any] struct {
 	data  []byte
 }
 
-// fetched is how many are looked up at once.
+// fetched is how many entries are looked up at once.
 const fetched = 64
 
-// gather lists what fits a frame, at most limit. More reports that there is
+// gather lists what fits a frame, at most limit entries. More is true if there are
 // more.
 func gather[T any](limit int, fetch func(n int, after string) ([]T, string, error), encode func(T) ([]byte, error)) (list []entry[T], more bool, err error) {
 	size, after := 0, ""
@@ -50,8 +50,8 @@ func gather[T any](limit int, fetch func(n int, after string) ([]T, string, erro
 	return list, true, nil
 }
 
-// keepOpen makes room in a list of the oldest entries for younger ones that
-// have not ended. It drops the youngest entries that have ended.
+// keepOpen replaces the youngest ended entries in a list of the oldest ones by
+// younger entries that have not ended.
 func keepOpen[T any](list, open []entry[T], limit int, id func(T) string, ended func(T) bool) []entry[T] {
 	listed := make(map[string]bool, len(list))
 	for _, e := range list {
@@ -88,7 +88,7 @@ func keepOpen[T any](list, open []entry[T], limit int, id func(T) string, ended 
 	return result
 }
 
-// joined writes a list.
+// joined writes a list as a JSON array.
 func joined[T any](list []entry[T]) []byte {
 	buf := []byte{'['}
 	for i, e := range list {

@@ -36,7 +36,7 @@ func TestConnectionLimit(t *testing.T) {
 	if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body[:n]), "ag2.limits.connections") {
 		t.Fatalf("got %s %q", response.Status, body[:n])
 	}
-	// The others are not disturbed, and one that goes makes room.
+	// The others are not affected, and one that disconnects frees its place.
 	first.write(frame(true, opText, []byte(ping)))
 	first.expect(ws.OpText, pong)
 	second.write(frame(true, opClose, closePayload(1000, "")))
@@ -50,7 +50,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// A message that trickles in is cut off; a connection that waits between
+// A message that arrives too slowly is cut off; a connection that waits between
 // messages is not.
 func TestSlowLoris(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestSlowLoris(t *testing.T) {
 	})
 }
 
-// A peer that disappeared is noticed; one that answers pings stays.
+// A peer that disappeared is detected; one that answers pings stays.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	limits := ag2.Limits{Limits: wsconn.Limits{Ping: 100 * time.Millisecond, Pong: 60 * time.Millisecond}}
@@ -108,7 +108,7 @@ func TestHalfOpen(t *testing.T) {
 		}
 	}
 	lively.write(frame(true, opPong, nil))
-	answers(lively) // and its pong was heard
+	answers(lively) // and its pong was received
 	passed.Add(int64(limits.Pong))
 	if reason := silent.expectClose(1011); reason == "" {
 		t.Error("no reason is given")
@@ -174,7 +174,7 @@ func TestNeverReading(t *testing.T) {
 	back.quiet()
 }
 
-// caught is a hub that remembers who was bound last.
+// caught is a hub that records the last bound endpoint.
 type caught struct {
 	*hub.Hub
 	last hub.Endpoint
@@ -185,7 +185,7 @@ func (c *caught) Bind(agent string, at hub.Endpoint) error {
 	return c.Hub.Bind(agent, at)
 }
 
-// A reader that the hub cuts off is told to come back.
+// A reader that the hub cuts off gets a close code that asks it to reconnect.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	var net *caught
@@ -212,7 +212,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// Many connections that say nothing cost little, and leave nothing behind.
+// Many silent connections cost little, and leave nothing behind.
 func TestIdleConnections(t *testing.T) {
 	const n = 5000
 	r := newRig(t, options{})
@@ -248,7 +248,7 @@ func TestIdleConnections(t *testing.T) {
 	until(t, "all are gone", func() bool { return r.server.Stats().Connections == 1 })
 }
 
-// footprint is heap and stacks in use.
+// footprint returns the heap and stacks in use.
 func footprint() int64 {
 	// Stacks shrink and pools empty over several collections.
 	for range 4 {
@@ -259,8 +259,8 @@ func footprint() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// A server that closes tells its clients, finishes what it began, and closes
-// only once.
+// A server that closes notifies its clients, finishes its work, and closes only
+// once.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{hub: hub.Options{InviteAckTimeout: time.Hour}})
@@ -268,7 +268,7 @@ func TestClose(t *testing.T) {
 	alice := a.register("alice")
 	b := r.dial()
 	bob := b.register("bob")
-	// An opening that nobody answers does not delay the shutdown.
+	// An opening without an answer does not delay the shutdown.
 	a.request("create_channel", object{"creator_id": alice, "manifest_type": "conversation", "participants": []string{bob}})
 	b.notifiedOf("ag2.channel.invite")
 	c := r.raw()

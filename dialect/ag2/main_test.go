@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Nothing that a server started outlives it.
+// TestMain checks that no goroutine of a server outlives it.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,7 +11,7 @@ import (
 type WAL string
 
 const (
-	// WALFiltered empties it, and leaves whole what folds need; the default.
+	// WALFiltered empties them, except data that folds need; the default.
 	WALFiltered WAL = "filtered"
 	// WALWhole shows everything to every participant, as AG2's own hub does.
 	WALWhole WAL = "whole"
@@ -28,7 +28,8 @@ func ParseWAL(s string) (WAL, error) {
 	return "", fault.New(fault.Invalid, "ag2.read_wal %q is unknown; it is filtered or whole", s)
 }
 
-// mask returns a function that empties what nobody on this connection may see.
+// mask returns a function that empties envelopes that no identity on this
+// connection may see.
 func (c *conn) mask(ctx context.Context, channelID string) (func(*envelope.Envelope) *envelope.Envelope, error) {
 	if c.server.cfg.ReadWAL == WALWhole || c.server.cfg.TrustClients || c.isOperator() {
 		return func(e *envelope.Envelope) *envelope.Envelope { return e }, nil
@@ -47,8 +48,8 @@ func (c *conn) mask(ctx context.Context, channelID string) (func(*envelope.Envel
 	}, nil
 }
 
-// foldsData reports whether AG2's client folds the data of a type, not only its
-// sender, type and place.
+// foldsData reports whether AG2's client folds the data of a type, and not only its
+// sender, type and position.
 func foldsData(eventType string) bool {
 	switch eventType {
 	case envelope.TypePacket, envelope.TypeContextSet:

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// A participant reads every envelope of a log in its place, but of whispers to
-// others only that there was one, unless folds need their data.
+// A participant reads every envelope of a log in its place, but whispers to others
+// are empty, unless folds need their data.
 func TestReadWALHidesWhispers(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []ag2.WAL{"", ag2.WALFiltered, ag2.WALWhole} {

@@ -2,7 +2,7 @@ package ag2
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// figures are what a server counts. All but the connections only grow.
+// figures are the metrics of a server. All but the connections only increase.
 var figures = []struct {
 	about *prometheus.Desc
 	kind  prometheus.ValueType
@@ -27,14 +27,14 @@ func desc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("parley_ag2_"+name, help, nil, nil)
 }
 
-// Describe names the figures.
+// Describe sends the descriptions of the metrics.
 func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range figures {
 		to <- f.about
 	}
 }
 
-// Collect tells them.
+// Collect sends the current values of the metrics.
 func (s *Server) Collect(to chan<- prometheus.Metric) {
 	stats := s.Stats()
 	for _, f := range figures {

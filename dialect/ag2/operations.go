@@ -11,8 +11,8 @@ import (
 // operation runs one request and returns its result as JSON; nil is null.
 type operation func(c *conn, ctx context.Context, params []byte) ([]byte, error)
 
-// operations are all but register, post_envelope and create_channel, which
-// answer later or continue after their answer.
+// operations are all operations except register, post_envelope and create_channel,
+// which answer later or continue after their answer.
 var operations = map[wire.Op]operation{
 	wire.GetAgent:    looking((*conn).getAgent),
 	wire.GetResume:   looking((*conn).getResume),
@@ -45,7 +45,7 @@ var operations = map[wire.Op]operation{
 	wire.ReadTaskCheckpoint: with((*conn).readCheckpoint),
 }
 
-// with decodes an operation's parameters.
+// with returns an operation that decodes its parameters and calls run.
 func with[P any](run func(*conn, context.Context, P) ([]byte, error)) operation {
 	return func(c *conn, ctx context.Context, raw []byte) ([]byte, error) {
 		var params P
@@ -56,7 +56,7 @@ func with[P any](run func(*conn, context.Context, P) ([]byte, error)) operation 
 	}
 }
 
-// looking is with for operations that read the directory.
+// looking does the same as with, for operations that read the directory.
 func looking[P any](run func(*conn, context.Context, P) ([]byte, error)) operation {
 	return with(func(c *conn, ctx context.Context, params P) ([]byte, error) {
 		if err := c.mayLook(); err != nil {
@@ -83,7 +83,7 @@ func listing(run operation) operation {
 	}
 }
 
-// reading bounds how fast logs are read: a caller that is ahead of its share waits.
+// reading bounds how fast logs are read: a caller that exceeds its share waits.
 func reading(run operation) operation {
 	return func(c *conn, ctx context.Context, raw []byte) ([]byte, error) {
 		if c.isOperator() {
@@ -99,11 +99,11 @@ func reading(run operation) operation {
 	}
 }
 
-// leastRead is what a read costs however little it finds.
+// leastRead is the minimum cost of a read.
 const leastRead = 4 << 10
 
-// actsFor refuses to act for an identity that was not proved on this connection. An
-// unknown id is reported as not found before that.
+// actsFor returns an error if an identity was not proved on this connection. An
+// unknown id is reported as not found first.
 func (c *conn) actsFor(agent string) error {
 	if _, err := c.server.cfg.Hub.AgentByID(agent); err != nil {
 		return err

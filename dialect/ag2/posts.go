@@ -11,20 +11,20 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// posts are the posts of a connection that are not yet answered, in order. The next
-// post is admitted while these are on their way to the disk.
+// posts are the unanswered posts of a connection, in order. The next post is
+// admitted while these are being written to disk.
 type posts struct {
 	mu        sync.Mutex
-	direct    int      // answered on the hub's delivery path
-	queue     []posted // behind them; a goroutine answers them
+	direct    int      // number of posts answered on the hub's delivery path
+	queue     []posted // after them; a goroutine answers these
 	answering bool
 }
 
 // posted is a post that is not answered yet.
 type posted struct {
-	request string // empty if nobody waits for an answer
+	request string // empty if the client does not wait for an answer
 	pending pending
-	run     *run // if it is several
+	run     *run // set for several posts
 }
 
 // run is several posts that are stored together.
@@ -33,7 +33,7 @@ type run struct {
 	pending  *hub.Pending
 }
 
-// pending is how the hub tells of a post's end; *hub.Pending is one.
+// pending reports the end of a post; *hub.Pending implements it.
 type pending interface {
 	OnEnd(then func()) bool
 	Done() <-chan struct{}
@@ -46,16 +46,16 @@ type arrived struct {
 	bytes int
 }
 
-// arrivedLists are used again: a connection that is idle has none.
+// arrivedLists reuses lists, so that an idle connection has none.
 var arrivedLists = sync.Pool{New: func() any { return new([hub.MaxRun]*wire.Post) }}
 
-// arrivedBytes bounds what is kept for a common batch: a large post is a batch
-// of its own.
+// arrivedBytes bounds the posts that are kept for a common batch. A large post is a
+// batch of its own.
 const arrivedBytes = 64 << 10
 
 func (a *arrived) some() bool { return len(a.posts) > 0 }
 
-// add adds a post, and reports whether there is no room for more.
+// add adds a post, and reports whether the list is full.
 func (a *arrived) add(p *wire.Post, size int) bool {
 	if a.posts == nil {
 		a.posts = arrivedLists.Get().(*[hub.MaxRun]*wire.Post)[:0]
@@ -65,7 +65,7 @@ func (a *arrived) add(p *wire.Post, size int) bool {
 	return len(a.posts) == hub.MaxRun || a.bytes >= arrivedBytes
 }
 
-// Drained posts what was read, because reading on may wait.
+// Drained posts what was read, because the next read may wait.
 func (c *conn) Drained() {
 	list := c.arrived.posts
 	if len(list) == 0 {
@@ -79,8 +79,8 @@ func (c *conn) Drained() {
 	arrivedLists.Put((*[hub.MaxRun]*wire.Post)(list[:hub.MaxRun]))
 }
 
-// postRun passes posts to the hub, as many from the front as it takes
-// together, and returns how many.
+// postRun passes as many posts from the front as the hub takes together, and
+// returns how many.
 func (c *conn) postRun(ctx context.Context, list []*wire.Post) int {
 	var room [hub.MaxRun]*envelope.Envelope
 	first, together := list[0].Envelope, room[:0]
@@ -128,7 +128,7 @@ func (c *conn) post(ctx context.Context, f *wire.Post) {
 	}
 }
 
-// await has a post answered when it is durable, after those before it.
+// await answers a post when it is durable, after those before it.
 func (c *conn) await(p posted) {
 	c.posts.mu.Lock()
 	defer c.posts.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *conn) ended(p posted) {
 	c.answerQueue()
 }
 
-// answerQueue answers the queue once nothing is before it; the caller holds
+// answerQueue starts to answer the queue if nothing is before it. The caller holds
 // the lock.
 func (c *conn) answerQueue() {
 	if c.posts.direct == 0 && len(c.posts.queue) > 0 && !c.posts.answering {
@@ -157,8 +157,8 @@ func (c *conn) answerQueue() {
 	}
 }
 
-// answerAll answers posts in order. A slow one, which waits for somebody's
-// turn to end, is answered on its own.
+// answerAll answers posts in order. A slow post, which waits for another turn to
+// end, is answered on its own.
 func (c *conn) answerAll() {
 	var batch []posted
 	patience := time.NewTimer(0)
@@ -184,7 +184,7 @@ func (c *conn) answerAll() {
 	}
 }
 
-// overdue is how long a post may delay the answers to those behind it.
+// overdue is how long a post may delay the answers to those after it.
 const overdue = 100 * time.Millisecond
 
 func (c *conn) done(p posted, patience *time.Timer) bool {
@@ -196,9 +196,9 @@ func (c *conn) done(p posted, patience *time.Timer) bool {
 	patience.Reset(overdue)
 	select {
 	case <-p.pending.Done():
-		// Recipients' writers run before the sender is answered where that costs
-		// nothing. Waiting for them would let a slow reader hold up the sender, so
-		// this only yields; nothing depends on it.
+		// Let the recipients' writers run before the sender is answered, if that
+		// costs nothing. Waiting for them would let a slow reader block the sender,
+		// so this only yields; nothing depends on it.
 		runtime.Gosched()
 		return true
 	case <-patience.C:
@@ -219,10 +219,10 @@ func (c *conn) answer(p posted) {
 	}
 }
 
-// answerBytes is what an answer to a post takes, as a rule.
+// answerBytes is the usual size of an answer to a post.
 const answerBytes = 160
 
-// answerOne writes the answer to a post into buf and returns the rest of it.
+// answerOne writes the answer to a post into room and returns the rest of room.
 func (c *conn) answerOne(room []byte, request, id string, err error) []byte {
 	switch {
 	case request == "":

@@ -2,7 +2,7 @@ package ag2_test
 
 import "testing"
 
-// A connection says what it is for as long as it lasts.
+// A connection is described for as long as it lasts.
 func TestAConnectionIsDescribed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})

@@ -8,14 +8,14 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// Prove is asked once for each identity that was proved on a connection, with what
-// proved it. It returns a function that reports whether the proof is still valid,
-// which is called whenever the identity acts, and by Recheck; nil means always. An
-// error refuses the identity.
+// Prove is called once for each identity that was proved on a connection, with its
+// claim. It returns a function that reports whether the proof is still valid, which
+// is called whenever the identity acts, and by Recheck; nil means always. An error
+// refuses the identity.
 type Prove func(name, scheme string, claim []byte) (stands func() bool, err error)
 
-// Recheck closes the connections of identities whose proof is no longer valid. It is
-// called when keys were made or revoked, and returns when all close frames are
+// Recheck closes the connections of identities whose proof is no longer valid. It
+// is called after keys were made or revoked, and returns when all close frames are
 // queued.
 func (s *Server) Recheck() {
 	for _, ws := range s.conns.All() {
@@ -50,9 +50,9 @@ func (c *conn) expel(agent string) {
 // proof is still valid.
 func (h *host) stands() bool { return h != nil && (h.proof == nil || h.proof()) }
 
-// mayLook refuses the directory to strangers. It is open to connections that
-// proved an identity, to operators, and to connections that could register one
-// without a proof.
+// mayLook returns an error if the connection may not read the directory. It is open
+// to connections that proved an identity, to operators, and to connections that
+// could register an identity without a proof.
 func (c *conn) mayLook() error {
 	if c.server.cfg.TrustClients || c.server.cfg.Strangers(c.peer) || c.isOperator() {
 		return nil

@@ -65,7 +65,7 @@ func keyedRig(t *testing.T) (*rig, *tokens) {
 	}), keys
 }
 
-// ended waits until the hub has ended a connection, and says how.
+// ended waits until the hub has closed a connection, and returns how.
 func (p *peer) ended() error {
 	p.t.Helper()
 	for {
@@ -79,8 +79,8 @@ func (p *peer) ended() error {
 	}
 }
 
-// A revoked key ends the connections on which it proved an identity, at once
-// and before another frame of theirs is handled; others stay.
+// Revoking a key closes the connections on which it proved an identity, at once and
+// before another of their frames is handled; others stay.
 func TestRevokedKeyEndsItsConnections(t *testing.T) {
 	t.Parallel()
 	r, keys := keyedRig(t)
@@ -113,8 +113,8 @@ func TestRevokedKeyEndsItsConnections(t *testing.T) {
 	}
 }
 
-// A key that is made for a name ends the connections that act for it without
-// one, and after it is revoked nobody connects without one again.
+// Making a key for a name closes the connections that act for it without one. After
+// the key is revoked, no client can connect without one again.
 func TestNewKeyEndsSquatters(t *testing.T) {
 	t.Parallel()
 	r, keys := keyedRig(t)

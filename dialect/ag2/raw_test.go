@@ -15,7 +15,7 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// raw is a client that writes whatever bytes a test wants.
+// raw is a client that writes arbitrary bytes.
 type raw struct {
 	t    testing.TB
 	conn net.Conn
@@ -25,7 +25,7 @@ type raw struct {
 const upgrade = "GET /link HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
 
-// connect opens a socket without saying anything.
+// connect opens a socket without sending anything.
 func (r *rig) connect() *raw {
 	r.t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", r.address())
@@ -37,7 +37,7 @@ func (r *rig) connect() *raw {
 	return &raw{t: r.t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// raw upgrades; more is sent right behind the request.
+// raw upgrades; more is sent directly after the request.
 func (r *rig) raw(more ...byte) *raw {
 	r.t.Helper()
 	c := r.connect()
@@ -123,7 +123,8 @@ func (c *raw) expect(op ws.OpCode, payload string) {
 	}
 }
 
-// expectClose requires a close frame with a code, and then the end.
+// expectClose requires a close frame with a code, and then the end of the
+// connection.
 func (c *raw) expectClose(code ws.StatusCode) (reason string) {
 	c.t.Helper()
 	op, payload, err := c.read()

@@ -13,10 +13,10 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// What the seeds say of the wire.
+// The seeds' statements about the wire.
 func TestSeedStatements(t *testing.T) {
 	t.Parallel()
-	// between has alice and bob in a conversation.
+	// between opens a conversation of alice and bob.
 	between := func(t *spec.T, o options) (r *rig, p, q *peer, alice, ch string) {
 		r = newRig(t, o)
 		p, q = r.dial(), r.dial()
@@ -121,7 +121,7 @@ func TestSeedStatements(t *testing.T) {
 			for _, line := range lines {
 				got = append(got, line[1]+" "+strings.Trim(line[2], `"`))
 			}
-			slices.Sort(got) // reading and writing are not one after the other
+			slices.Sort(got) // reading and writing are concurrent
 			want := []string{}
 			if on {
 				want = []string{

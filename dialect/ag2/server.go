@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// Server serves the protocol to everyone who upgrades to a WebSocket, whatever
-// the path. It is an http.Handler.
+// Server serves the protocol to every WebSocket upgrade, on any path. It is an
+// http.Handler.
 type Server struct {
 	cfg      Config
 	conns    *wsconn.Server
@@ -23,7 +23,7 @@ type Server struct {
 	folds    foreignFolds
 }
 
-// New makes a server. Close it to end its connections.
+// New returns a server. Close it to end its connections.
 func New(cfg Config) (*Server, error) {
 	if cfg.Hub == nil {
 		return nil, errors.New("ag2: a hub is needed")
@@ -36,7 +36,7 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, conns: wsconn.New(transport)}, nil
 }
 
-// ServeHTTP upgrades a request. The connection lives on after it returns.
+// ServeHTTP upgrades a request. The connection outlives the call.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	peer := s.cfg.Peer(r)
 	s.conns.Accept(w, r, envelope.NewID(), peer.Address, func(ws *wsconn.Conn) wsconn.Handler {
@@ -48,7 +48,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// context of an operation asked for by a connection. It outlives connections.
+// context returns the context of an operation for a connection. It outlives the
+// connection.
 func (s *Server) context(p identity.Peer) context.Context {
 	return identity.WithPeer(s.conns.Context(), p)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// stamps is what the hub adds to an envelope when it accepts it: its id, its
-// time and, if it traces, a traceparent.
+// stamps is the size of what the hub adds to an envelope when it accepts it: its
+// id, its time and, if it traces, a traceparent.
 const stamps = 32 + 32 + 64
 
-// CheckEnvelope refuses an envelope that is too large for AG2's clients even
-// alone in a frame: it would be stored and reach nobody.
+// CheckEnvelope returns an error if an envelope is too large for AG2's clients even
+// alone in a frame: it would be stored, but never delivered.
 func CheckEnvelope(e *envelope.Envelope) error {
 	if roughly(e) <= logBytes {
 		return nil
@@ -27,9 +27,9 @@ func CheckEnvelope(e *envelope.Envelope) error {
 		size, wire.MaxFrame, logBytes, size-logBytes)
 }
 
-// CheckOpening refuses a channel whose metadata is too large for AG2's
-// clients: its knobs, labels and participants are in every invitation, and in
-// the metadata that each turn begins with.
+// CheckOpening returns an error if a channel's metadata is too large for AG2's
+// clients: its knobs, labels and participants are in every invitation, and in the
+// metadata that each turn begins with.
 func CheckOpening(o hub.Opening) error {
 	size := len(o.Knobs) + 6*len(o.Intent) + 256*(len(o.Participants)+1) + 4096
 	for k, v := range o.Labels {

@@ -13,7 +13,7 @@ import (
 
 var tooLong = regexp.MustCompile(`make event_data (\d+) bytes shorter`)
 
-// excess is how much a refusal says to leave out.
+// excess returns how many bytes a refusal says to leave out.
 func excess(t *testing.T, err error) int {
 	t.Helper()
 	var f *failure
@@ -31,13 +31,14 @@ func excess(t *testing.T, err error) int {
 	return n
 }
 
-// What is accepted can be delivered and read; what could never be is refused,
-// although the frame that carries it is not too large, and nothing is stored.
+// What is accepted can be delivered and read; an envelope that could never be is
+// refused, although the frame that carries it is not too large, and nothing is
+// stored.
 func TestWhatFitsNoFrameIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		more object
-		size int // of more, in the frame that brings it
+		size int // of more, in the received frame
 	}{
 		"plain":         {object{}, 0},
 		"with a key":    {object{"idempotency_key": strings.Repeat("\x01", 100)}, 640},
@@ -93,8 +94,8 @@ func TestWhatFitsNoFrameIsRefused(t *testing.T) {
 	})
 }
 
-// A channel that its participants could not be told of is refused at once; the
-// largest that is accepted opens, and can be looked at.
+// A channel that could not be sent to its participants is refused at once; the
+// largest accepted one opens, and can be read.
 func TestOpeningThatFitsNoFrameIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -129,8 +130,7 @@ func TestOpeningThatFitsNoFrameIsRefused(t *testing.T) {
 	}
 }
 
-// From 70 % of what a client can read at once there is a warning that states
-// the size.
+// From 70 % of what a client can read at once there is a warning with the size.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -148,7 +148,7 @@ func TestWarnings(t *testing.T) {
 		}
 		return strings.Join(list, "")
 	}
-	// logged is how many bytes a full read takes.
+	// logged returns how many bytes a full read takes.
 	logged := func() int {
 		raw, err := q.try("read_wal", object{"channel_id": ch})
 		if err != nil {

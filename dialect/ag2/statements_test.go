@@ -14,10 +14,10 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// The numbered statements that concern the wire, seen by a client that knows
-// nothing but frames.
+// The numbered statements about the wire, checked by a client that uses nothing but
+// frames.
 
-// fails is what a hello that is refused gets.
+// fails is the answer to a refused hello.
 type fails struct {
 	Kind    string `json:"kind"`
 	Code    string `json:"code"`
@@ -185,12 +185,12 @@ func TestConnectionStatements(t *testing.T) {
 			r.hub.Close()
 			r.hub.Close()
 			t.Equal(r.server.Stats().Connections, int64(0))
-			// That no goroutine is left is checked when all tests are done.
+			// TestMain checks that no goroutine is left.
 		})
 	}
 }
 
-// faulty is a hub that panics when it is asked for.
+// faulty is a hub that panics on request.
 type faulty struct{ *hub.Hub }
 
 func (f *faulty) Agent(nameOrID string) (hub.Profile, error) {
@@ -295,7 +295,7 @@ func TestDeliveryStatements(t *testing.T) {
 
 func TestReplayStatements(t *testing.T) {
 	t.Parallel()
-	// missed opens a channel, says something, lets bob go, and says the rest.
+	// missed opens a channel, posts a text, disconnects bob, and posts the rest.
 	missed := func(t *spec.T) (r *rig, ch, bob, seen string, rest []string) {
 		r = newRig(t, options{})
 		p, q := r.dial(), r.dial()

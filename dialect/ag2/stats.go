@@ -6,7 +6,7 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// counters count what the server did since it was made, besides its transport.
+// counters count events of the server, besides those of its transport.
 type counters struct {
 	malformed  atomic.Int64
 	deliveries atomic.Int64
@@ -20,7 +20,7 @@ type Stats struct {
 	wsconn.Stats
 	Malformed  int64 // frames
 	Deliveries int64 // queued for readers
-	Oversized  int64 // deliveries that no client could take
+	Oversized  int64 // deliveries too large for any client
 	LongLogs   int64 // full reads of a log near or over what a client can take
 	Expelled   int64 // connections ended because a key was made or revoked
 }

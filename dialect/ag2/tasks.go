@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/task"
 )
 
-// task returns a task that this connection may read: one of its identities
-// owns it, or it belongs to a channel that it may read.
+// task returns a task that this connection may read: one of its identities owns the
+// task, or the task belongs to a channel that it may read.
 func (c *conn) task(ctx context.Context, id string) (*task.Task, error) {
 	return c.server.cfg.Hub.As(c.caller()).Task(ctx, id)
 }
@@ -26,8 +26,8 @@ func (c *conn) getTask(ctx context.Context, p wire.ByTask) ([]byte, error) {
 	return wire.AppendTask(nil, wire.NewTask(t)), nil
 }
 
-// listTasks lists the tasks that this connection may read, as far as they fit
-// a frame. As with channels, ended tasks do not displace an owner's open ones.
+// listTasks lists the tasks that this connection may read, up to the size of a
+// frame. As with channels, ended tasks do not displace an owner's open ones.
 func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, error) {
 	if p.State != "" {
 		if _, err := task.ParseState(p.State); err != nil {
@@ -53,8 +53,7 @@ func (c *conn) listTasks(ctx context.Context, p wire.ListTasksParams) ([]byte, e
 	return joined(list), nil
 }
 
-// someTasks lists tasks that this connection may read, as far as they fit a
-// frame.
+// someTasks lists tasks that this connection may read, up to the size of a frame.
 func (c *conn) someTasks(ctx context.Context, q hub.TaskQuery, limit int) ([]entry[*task.Task], bool, error) {
 	as := c.server.cfg.Hub.As(c.caller())
 	return gather(limit, func(n int, after string) ([]*task.Task, string, error) {
@@ -112,8 +111,8 @@ func (c *conn) recordObservation(ctx context.Context, p wire.ObservationParams) 
 	})
 }
 
-// fireTaskEvent passes on what an owner reports of a task. If the hub does not
-// know the task, the payload names its owner.
+// fireTaskEvent passes on an owner's report about a task. If the hub does not know
+// the task, the payload names its owner.
 func (c *conn) fireTaskEvent(ctx context.Context, p wire.TaskEventParams) ([]byte, error) {
 	owner, err := c.reporter(ctx, p)
 	if err != nil {
@@ -143,7 +142,7 @@ func (c *conn) reporter(ctx context.Context, p wire.TaskEventParams) (string, er
 }
 
 // somebody returns the identity of this connection that was registered first, if
-// there is one. It acts for the connection where a request names no identity.
+// there is one. It acts for the connection if a request names no identity.
 func (c *conn) somebody() string {
 	all := c.identities()
 	if len(all) == 0 {
@@ -160,8 +159,7 @@ func (c *conn) checkpointTask(ctx context.Context, p wire.CheckpointParams) ([]b
 	return nil, c.server.cfg.Hub.CheckpointTask(ctx, p.Task, p.State, as, c.caller())
 }
 
-// readCheckpoint returns a task's checkpoint, which may be there without the
-// task.
+// readCheckpoint returns a task's checkpoint, which may exist without the task.
 func (c *conn) readCheckpoint(ctx context.Context, p wire.ByTask) ([]byte, error) {
 	h := c.server.cfg.Hub
 	by := c.caller()

@@ -18,13 +18,13 @@ var update = flag.Bool("update", false, "rewrite what the hub sends in testdata/
 
 // TestTranscripts plays every transcript against a hub of its own.
 //
-// A transcript has a prose header, an optional setup, and lines of what is said
-// on connections: "quill > …" is sent to the hub, "quill < …" comes from it,
-// "quill x" hangs up. $name stands for an id: where it is first seen in what
-// the hub sends it is learned, afterwards it must be the same. $time is any
-// instant, $any any text. At the end nothing more may have been sent.
+// A transcript has a prose header, an optional setup, and lines for the frames on
+// connections: "quill > …" is sent to the hub, "quill < …" comes from it, "quill x"
+// disconnects. $name stands for an id: it is set by its first occurrence in a frame
+// from the hub, and must be the same afterwards. $time is any time, $any any text.
+// At the end nothing more may have been sent.
 //
-// The setup has one command a line: "register quill" registers it on a
+// The setup has one command on each line: "register quill" registers it on a
 // connection of that name, "register ink on quill" on another's, "keyed" instead of
 // "register" uses the scheme api_key; "open TYPE quill ink …" opens a channel,
 // $channel; "say quill text" posts there, $said.
@@ -136,7 +136,7 @@ func (p *play) open(channelType string, creator *peer, name string, invitees []s
 	return regexp.MustCompile(`"channel_id":"([0-9a-f]+)"`).FindStringSubmatch(string(raw))[1]
 }
 
-// drain takes everything that has been sent.
+// drain takes all frames that have been sent.
 func (p *peer) drain() {
 	p.t.Helper()
 	p.send(`{"kind":"ping"}`)
@@ -176,7 +176,7 @@ func (p *play) run(text string) string {
 	return out.String()
 }
 
-// hangUp closes a connection and waits until the hub has noticed.
+// hangUp closes a connection and waits until the hub has detected it.
 func (p *play) hangUp(name string) {
 	before := p.rig.server.Stats().Connections
 	p.peers[name].hangUp()
@@ -186,7 +186,7 @@ func (p *play) hangUp(name string) {
 
 var label = regexp.MustCompile(`\$[a-z][a-z0-9_]*`)
 
-// filled replaces labels by what they stand for.
+// filled replaces labels by their values.
 func (p *play) filled(text string) string {
 	return label.ReplaceAllStringFunc(text, func(l string) string {
 		id, ok := p.known[l[1:]]
@@ -202,7 +202,7 @@ const (
 	timePattern = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00`
 )
 
-// expect compares the next frame with a pattern, and learns what is new.
+// expect compares the next frame with a pattern, and sets new labels.
 func (p *play) expect(name, want string) string {
 	p.t.Helper()
 	got := p.peer(name).recv()
@@ -246,7 +246,7 @@ func contains(list []string, s string) bool {
 	return slices.Contains(list, s)
 }
 
-// filledTimes is an expectation with all labels but times and texts filled in.
+// filledTimes returns an expectation with all labels but times and texts filled in.
 func (p *play) filledTimes(want string) string {
 	if strings.Contains(want, "$any") {
 		return ""
@@ -256,8 +256,8 @@ func (p *play) filledTimes(want string) string {
 
 func timesOf(got string) string { return regexp.MustCompile(timePattern).ReplaceAllString(got, "TIME") }
 
-// labelled replaces ids and instants by labels, for people and -update. A want
-// of "?name" names the first new id.
+// labelled replaces ids and times by labels, for people and -update. A want of
+// "?name" names the first new id.
 func (p *play) labelled(got, want string) string {
 	hint, _ := strings.CutPrefix(want, "?")
 	if hint == want {

@@ -11,8 +11,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// logBytes is how much of a frame a log may fill, beside the rest of a
-// response.
+// logBytes is how much of a frame a log may fill, besides the rest of a response.
 const logBytes = wire.MaxFrame - 512
 
 // LongLog is the size of a log, in bytes, from which a full read logs a warning:
@@ -20,8 +19,8 @@ const logBytes = wire.MaxFrame - 512
 const LongLog = logBytes / 10 * 7
 
 // readWAL reads a slice of a channel's log by index. AG2's client folds it, so
-// every envelope keeps its place; what nobody here may see is emptied, unless
-// folds need it.
+// every envelope keeps its position; data that no identity here may see is emptied,
+// unless folds need it.
 func (c *conn) readWAL(ctx context.Context, p wire.ReadWALParams) ([]byte, error) {
 	m, err := c.channel(ctx, p.Channel)
 	if err != nil {
@@ -72,8 +71,8 @@ func (s *Server) longLog(ctx context.Context, channelID string, size int) {
 	}
 }
 
-// ChannelWarnings warns an operator of a channel whose log AG2's clients
-// cannot read, or soon will not be able to.
+// ChannelWarnings returns warnings about a channel whose log AG2's clients cannot
+// read, or soon will not be able to.
 func (s *Server) ChannelWarnings(ctx context.Context, m *channel.Metadata) ([]string, error) {
 	if !lean(m) {
 		return nil, nil
@@ -101,8 +100,8 @@ func (s *Server) ChannelWarnings(ctx context.Context, m *channel.Metadata) ([]st
 		"events and custom types, and if that does not help they cannot take turns here any more", r.size, r.size*100/logBytes, logBytes)}, nil
 }
 
-// once remembers what was done once. It is bounded: when it is full, it
-// forgets everything.
+// once records what was done once. It is bounded: when it is full, it forgets
+// everything.
 type once struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -123,7 +122,7 @@ func (o *once) add(key string) (first bool) {
 	return true
 }
 
-// slice is Python's [since:until] of a list, as indexes into it.
+// slice returns Python's [since:until] of a list, as indexes into it.
 func slice(since int64, until *int64, length uint64) (from, to uint64) {
 	at := func(i int64) uint64 {
 		n := int64(length)
@@ -139,8 +138,8 @@ func slice(since int64, until *int64, length uint64) (from, to uint64) {
 	return at(since), to
 }
 
-// walReader gathers a log as JSON. When a full read grows too large, it keeps
-// only what AG2's client folds or shows.
+// walReader collects a log as JSON. When a full read grows too large, it keeps only
+// what AG2's client folds or shows.
 type walReader struct {
 	full bool
 	all  []byte // nil once too large
@@ -149,7 +148,7 @@ type walReader struct {
 	over bool
 }
 
-// add takes one envelope; false means that the rest can be skipped.
+// add adds one envelope; it returns false if the rest can be skipped.
 func (r *walReader) add(e *envelope.Envelope) bool {
 	start := len(r.all)
 	if !r.over {

@@ -19,7 +19,7 @@ const (
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// What a conforming client may send is understood.
+// Everything that a conforming client may send is accepted.
 func TestWebSocketAccepts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -88,7 +88,7 @@ func TestWebSocketPing(t *testing.T) {
 	c.expect(ws.OpText, pong)
 }
 
-// What breaks the protocol ends the connection with the code that says so.
+// A violation of the protocol closes the connection with the matching code.
 func TestWebSocketRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -140,7 +140,8 @@ func TestWebSocketRefuses(t *testing.T) {
 	}
 }
 
-// A close is answered with its own code, and what was sent before it is done.
+// A close is answered with its own code, and frames that were sent before it are
+// handled.
 func TestWebSocketClose(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})
@@ -181,7 +182,7 @@ func TestWebSocketClose(t *testing.T) {
 	})
 }
 
-// Bytes arrive as they like.
+// Bytes may arrive one at a time.
 func TestWebSocketByteByByte(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{})

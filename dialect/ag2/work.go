@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// work handles what was received, in order, until nothing is queued.
+// work handles the received messages, in order, until none is queued.
 func (c *conn) work() {
 	var failed error
 	defer func() {
@@ -53,8 +53,8 @@ func (c *conn) handle(ctx context.Context, message received) {
 	// Frames of other kinds are sent by hubs only, and are ignored.
 }
 
-// hello binds an existing identity, and replays what it missed. Exactly one
-// welcome or error answers it.
+// hello binds an existing identity, and replays what it missed. Exactly one welcome
+// or error is the answer.
 func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	hub := c.server.cfg.Hub
 	profile, err := hub.Authenticate(ctx, h.Name, h.Scheme, h.Claim)
@@ -73,18 +73,19 @@ func (c *conn) hello(ctx context.Context, h *wire.Hello) {
 	if h.Since == nil {
 		return
 	}
-	// Bound only now, so that nothing new comes before what was missed.
+	// The identity is bound only now, so that nothing new is sent before what it
+	// missed.
 	if err := hub.BindReplaying(ctx, profile.ID(), c, *h.Since); err != nil {
 		c.server.cfg.Log.Warn("replay stopped", "endpoint_id", c.ID(), "agent_id", profile.ID(), "error", err)
-		c.CutOff(err) // the client reconnects, and what it missed is replayed
+		c.CutOff(err) // the client reconnects and gets a replay of what it missed
 		return
 	}
 	c.replayForeign(ctx, profile.ID(), *h.Since)
 }
 
-// receipt moves the cursor of an identity of this connection. Once the
-// identity reads on another connection, which may still handle what was
-// replayed to it, only that connection's receipts count.
+// receipt moves the cursor of an identity of this connection. Once the identity
+// reads on another connection, only that connection's receipts count: it may still
+// handle what was replayed to it.
 func (c *conn) receipt(ctx context.Context, r *wire.Receipt) {
 	if r.Recipient == "" || r.Channel == "" || !c.callerFor(r.Recipient).MayActFor(r.Recipient) {
 		return
@@ -121,8 +122,8 @@ func (c *conn) request(ctx context.Context, r *wire.Request) {
 	}
 }
 
-// open runs create_channel beside the other work: the invitees' answers may
-// come over the same connection.
+// open runs create_channel concurrently with the other work, because the invitees
+// may answer over the same connection.
 func (c *conn) open(ctx context.Context, r *wire.Request) {
 	if open := c.openings.Add(1); open > int64(c.server.cfg.Limits.Openings) {
 		c.openings.Add(-1)

@@ -9,8 +9,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh"
 )
 
-// What a foreign peer hears back for work that is not as it should be: §7.6
-// and B8 of the text.
+// The answers that a foreign peer gets for invalid work: §7.6 and B8 of the text.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	over(t, "agh-network#90: a wrong protocol, too, is answered, in v0 and on v0's subject", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
@@ -51,8 +50,9 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// TestUnreadOverRestarts: what waits is found again whatever the peer itself
-// said to all meanwhile, and in whatever order it finished the rest.
+// TestUnreadOverRestarts checks that waiting messages are found again, whatever the
+// peer itself has sent to all in the meantime, and in whatever order it finished
+// the rest.
 func TestUnreadOverRestarts(t *testing.T) {
 	t.Parallel()
 	runs(t, "own broadcasts do not crowd out what waits", agh.Config{QueueDepth: 5}, func(r *rig) {

@@ -12,13 +12,13 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// crossed is the ext of what was said first elsewhere.
+// crossed returns the ext of a message that was first sent elsewhere.
 func crossed(id string) obj {
 	return obj{"parley.hops": 2, "parley.origin": obj{"dialect": "ag2", "id": id}}
 }
 
-// What was said first elsewhere is taken once in a conversation, of each sender and
-// for each piece of work, under whatever ids it comes.
+// A message that was first sent elsewhere is accepted once in a conversation, for
+// each sender and each piece of work, under whatever ids it arrives.
 func TestAnOriginIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	runTrust(t, "from the network", func(r *rig, a *air, crane, tug *host, f *far) {
@@ -46,7 +46,7 @@ func TestAnOriginIsTakenOnce(t *testing.T) {
 		}
 		f.send(obj{"ext": crossed("o-1")})
 		r.Equal(tug.inbox(), want)
-		// A piece of work that another conversation has stays its own.
+		// Work of another conversation stays in that conversation.
 		late := f.send(obj{"thread_id": "thread_moon", "work_id": "work_1", "ext": crossed("o-3")})
 		got := a.published("receipt")
 		r.Equal(receiptOf(got[len(got)-1])[:3], []any{"rejected", "work_container_mismatch", late})
@@ -54,14 +54,14 @@ func TestAnOriginIsTakenOnce(t *testing.T) {
 	runTrust(t, "from a peer that is hosted", func(r *rig, a *air, crane, tug *host, f *far) {
 		ext := obj{"parley.hops": 1, "parley.origin": obj{"dialect": "ag2", "id": "o-1"}}
 		first := crane.say("on", obj{"ext": ext})
-		crane.say("on", obj{"ext": ext}) // answered as the first time
+		crane.say("on", obj{"ext": ext}) // answered like the first time
 		synctest.Wait()
 		r.Equal(tug.inbox(), []string{first})
 		r.Equal(len(a.published("say")), 1)
 	})
 }
 
-// An id of AGH counts for its sender: the same one of two peers is two messages.
+// An AGH id is unique for each sender: the same id of two peers is two messages.
 func TestPeersMayUseTheSameID(t *testing.T) {
 	t.Parallel()
 	runTrust(t, "in one channel", func(r *rig, a *air, crane, tug *host, f *far) {
@@ -78,8 +78,8 @@ func TestPeersMayUseTheSameID(t *testing.T) {
 	})
 }
 
-// answerAs says something under work, in the room with whoever told of it, under the
-// id m-1.
+// answerAs sends a text under work, in the room with the peer that announced the
+// work, under the id m-1.
 func (f *far) answerAs(workID, text string) {
 	f.r.Helper()
 	for _, e := range f.a.published("say") {
@@ -91,8 +91,8 @@ func (f *far) answerAs(workID, text string) {
 	f.r.True(false, "%s was not told of %s", f.id, workID)
 }
 
-// A peer is not told what it said itself, or brought into its direct room, whoever says
-// it in the channel; others are.
+// A peer does not receive its own texts, nor those that were brought into its
+// direct room, whoever posts them in the channel; others do.
 func TestNothingIsToldWhereItCameIn(t *testing.T) {
 	t.Parallel()
 	runTrust(t, "to the peer", func(r *rig, a *air, crane, tug *host, f *far) {
@@ -125,7 +125,7 @@ func TestNothingIsToldWhereItCameIn(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		r.Equal(len(f.told()), 2) // what it is asked into, and what is new
+		r.Equal(len(f.told()), 2) // the invitation, and what is new
 		r.True(strings.HasPrefix(f.told()[1], "new "), "told %q", f.told())
 		r.Equal(len(other.told()), 4)
 	})

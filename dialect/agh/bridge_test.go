@@ -62,7 +62,7 @@ func (p *person) open(kind, knobs string, names ...string) (id string, opened <-
 
 func (p *person) says(channelID, text string) string { return p.answers(channelID, "", text) }
 
-// answers says something that an envelope caused.
+// answers posts a text that an envelope caused.
 func (p *person) answers(channelID, cause, text string) string {
 	p.r.Helper()
 	data := must(json.Marshal(obj{"text": text}))
@@ -87,7 +87,7 @@ func (r *rig) log(channelID string) []string {
 	return lines
 }
 
-// ids are the ids of a channel's first envelope and of its last text.
+// ids returns the ids of a channel's first envelope and of its last text.
 func (r *rig) ids(channelID string) (first, text string) {
 	r.Helper()
 	for e, err := range r.hub.Log(context.Background(), channelID, 0, 0) {
@@ -100,7 +100,7 @@ func (r *rig) ids(channelID string) (first, text string) {
 	return first, text
 }
 
-// texts are the texts of a channel.
+// texts returns the texts of a channel.
 func (r *rig) texts(channelID string) []string {
 	r.Helper()
 	lines := []string{}
@@ -112,7 +112,7 @@ func (r *rig) texts(channelID string) []string {
 	return lines
 }
 
-// told are the texts and work that the peer was told over the broker.
+// told returns the texts and work that the peer received over the broker.
 func (f *far) told() []string {
 	lines := []string{}
 	for _, e := range f.a.published("say") {
@@ -123,7 +123,7 @@ func (f *far) told() []string {
 	return lines
 }
 
-// last is the last say that the peer was told.
+// last returns the last say that the peer received.
 func (f *far) last() obj {
 	f.r.Helper()
 	all := f.a.published("say")
@@ -131,7 +131,7 @@ func (f *far) last() obj {
 	return all[len(all)-1]
 }
 
-// answer sends something about what the peer was told last.
+// answer sends a message about what the peer received last.
 func (f *far) answer(members obj) string {
 	f.r.Helper()
 	about := f.last()
@@ -184,8 +184,8 @@ func TestPeerInChannel(t *testing.T) {
 			r.Equal([]string{e.Causation, e.Trace, e.Task}, []string{trigger, "t-1", own(id) + "4"})
 		}
 
-		// What answers a message of its own, or one that it was told, says so; what it was
-		// not told is named to nobody.
+		// An answer to a message that the peer sent or received names that message;
+		// other messages are not named.
 		_, answers := r.ids(id)
 		ada.answers(id, answers, "and now?")
 		r.Equal(f.last()["causation_id"], any(said))
@@ -195,7 +195,7 @@ func TestPeerInChannel(t *testing.T) {
 		ada.answers(id, opening, "hm")
 		r.Equal(f.last()["causation_id"], any(nil))
 
-		// It is there to stay, with its card as its resume.
+		// Its identity persists, with its card as its resume.
 		far, err := r.hub.Agent(farName)
 		r.NoError(err)
 		r.Equal(far.ID(), wire.RemoteIdentity("ws_harbor", "far.s9"))
@@ -221,7 +221,7 @@ func TestPeerInChannel(t *testing.T) {
 		r.NoError(<-opened)
 		r.Equal(len(f.told()), 1)
 		ada.says(id, "one")
-		pass(2 * time.Minute) // it has gone
+		pass(2 * time.Minute) // it is no longer present
 		ada.says(id, "two")
 		r.Equal(f.told()[1:], []string{"one " + own(id) + "4"})
 		r.False(r.hub.Online(wire.RemoteIdentity("ws_harbor", "far.s9")), "it reads nothing")
@@ -360,7 +360,7 @@ func TestPeerInChannel(t *testing.T) {
 	})
 }
 
-// A peer whose receipt is wanted takes an invitation with it.
+// A peer that must send a receipt accepts an invitation with it.
 func TestPeerAccepts(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]channel.Lifecycle{"accepted": channel.Active, "rejected": channel.Closed} {
@@ -385,7 +385,7 @@ func TestPeerAccepts(t *testing.T) {
 	}
 }
 
-// What has crossed too often is refused at the door, from elsewhere and from here.
+// A message with too many hops is refused on entry, from elsewhere and from here.
 func TestHopsAtTheDoor(t *testing.T) {
 	t.Parallel()
 	runTrust(t, "hops", func(r *rig, a *air, crane, tug *host, f *far) {
@@ -402,8 +402,8 @@ func TestHopsAtTheDoor(t *testing.T) {
 	})
 }
 
-// An identity of another dialect that is joined to a room is greeted for, and found
-// with its resume as its catalog.
+// The runtime greets for an identity of another dialect that is joined to a room,
+// and its resume serves as its catalog.
 func TestResumeIsCatalog(t *testing.T) {
 	t.Parallel()
 	runTrust(t, "resume", func(r *rig, a *air, crane, tug *host, f *far) {
@@ -426,7 +426,7 @@ func TestResumeIsCatalog(t *testing.T) {
 		catalog := found[0]["ext"].(obj)["agh.capability_catalog"].(obj)["capabilities"].([]any)
 		doc := catalog[0].(obj)
 		r.Equal([]any{len(catalog), doc["id"], doc["summary"], doc["outcome"], doc["examples"]}, []any{1, "tides", "Knows the sea", "A table", []any{"spring tide"}})
-		r.ask(200, "PUT", "/agh/agents/ada/capabilities", lifting) // one of its own goes before
+		r.ask(200, "PUT", "/agh/agents/ada/capabilities", lifting) // its own catalog comes first
 		found = f.whois(nil, obj{"to": "ada.s03"})
 		r.Equal(found[0]["body"].(obj)["peer_card"].(obj)["capabilities"], any([]any{"lift-load", "chart"}))
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh"
 )
 
-// whois asks as a remote peer and returns the answers.
+// whois sends a whois as a remote peer and returns the answers.
 func (f *far) whois(ext obj, members obj) []obj {
 	f.r.Helper()
 	before := len(f.a.published("whois"))
@@ -39,7 +39,7 @@ func TestCatalogs(t *testing.T) {
 		now := a.published("greet")[greets:]
 		r.Equal(each(now, "from"), []string{"crane.s01"}) // at once
 		card := now[0]["body"].(obj)["peer_card"].(obj)
-		// What needs a proof is not offered without one.
+		// A capability that needs a proof is not offered without one.
 		r.Equal(card["capabilities"], any([]any{"lift-load", "chart"}))
 		r.Equal(card["ext"], any(obj{"agh.capabilities_brief": []any{obj{"id": "lift-load", "summary": "Lift one load."}, obj{"id": "chart", "summary": "Chart tides"}}}))
 		r.Equal(now[0]["body"].(obj)["summary"], any("crane ready for Lift one load. +1 more"))
@@ -53,7 +53,7 @@ func TestCatalogs(t *testing.T) {
 	})
 	over(t, "agh-network#104 agh-network#105: the rich catalog is told where it is asked for, in its own order", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
 		r.ask(http.StatusOK, "PUT", "/agh/agents/crane/capabilities", lifting)
-		r.restart() // it is kept
+		r.restart() // it is stored
 		synctest.Wait()
 		ids := func(ext obj) []string {
 			answer := f.whois(ext, obj{"to": "crane.s01"})[0]
@@ -82,7 +82,7 @@ func TestCatalogs(t *testing.T) {
 		r.Equal(ids(obj{"agh.include": want, "agh.capability_ids": "chart"}), []string{})
 		// A query finds a capability.
 		r.Equal(each(f.whois(nil, obj{"body": obj{"type": "request", "query": "chart"}}), "from"), []string{"crane.s01"})
-		// A hosted peer that asks is told by its inbox.
+		// A hosted peer that asks gets the answer in its inbox.
 		tug.send(http.StatusOK, obj{"kind": "whois", "surface": nil, "thread_id": nil, "to": "crane.s01", "body": obj{"type": "request"}, "ext": obj{"agh.include": want}})
 		r.Equal(len(tug.waiting()[0]["ext"].(obj)["agh.capability_catalog"].(obj)["capabilities"].([]any)), 2)
 	})

@@ -19,7 +19,7 @@ func (r *rig) crash() {
 	r.Helper()
 	r.engine.(*mem.Engine).Faults().Crash()
 	_ = r.server.Drain(context.Background())
-	_ = r.server.Close() // what it could not write any more is lost
+	_ = r.server.Close() // what it could no longer write is lost
 	r.hub.Close()
 	_ = r.engine.Close()
 	r.start()
@@ -29,7 +29,7 @@ func (r *rig) crash() {
 // hold keeps everything from becoming durable until the crash.
 func (r *rig) hold() { r.engine.(*mem.Engine).Faults().HoldSync() }
 
-// later answers a request that does not end soon.
+// later sends a request that does not end soon.
 func (r *rig) later(method, path string, body any) <-chan *httptest.ResponseRecorder {
 	answer := make(chan *httptest.ResponseRecorder, 1)
 	go func() { answer <- r.serve("operator", method, path, body) }()
@@ -45,8 +45,8 @@ func saying(h *host, members obj) obj {
 	return body
 }
 
-// What is lost, kept and said again when the process ends between receiving,
-// storing, telling, answering and publishing.
+// What is lost, kept and repeated when the process ends between receiving, storing,
+// delivering, answering and publishing.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	runTrust(t, "received, and not yet durable: nobody was told, and the sender's copy is the first", func(r *rig, a *air, crane, tug *host, f *far) {
@@ -63,7 +63,7 @@ func TestCrashes(t *testing.T) {
 	runTrust(t, "durable: it waits after the crash, and its copy is a duplicate", func(r *rig, a *air, crane, tug *host, f *far) {
 		id := f.send(obj{"work_id": "work_1"})
 		second := f.send(obj{"to": nil})
-		r.crash() // before it was written how far the peer is
+		r.crash() // before the peer's position was written
 		r.Equal(tug.inbox(), []string{id, second})
 		r.Equal(r.work("work_1"), "submitted")
 		f.send(obj{"id": id, "work_id": "work_1"})
@@ -73,7 +73,7 @@ func TestCrashes(t *testing.T) {
 	runTrust(t, "done, and not yet written so: it is shown again, and what was written is not", func(r *rig, a *air, crane, tug *host, f *far) {
 		first, second := f.send(nil), f.send(obj{"to": nil})
 		tug.done(first)
-		pass(2 * time.Second) // written
+		pass(2 * time.Second) // it is written now
 		tug.done(second)
 		r.crash()
 		r.Equal(tug.inbox(), []string{second})
@@ -91,7 +91,7 @@ func TestCrashes(t *testing.T) {
 	})
 	runTrust(t, "an answer that is durable is published after the crash", func(r *rig, a *air, crane, tug *host, f *far) {
 		f.send(obj{"work_id": "work_1"})
-		pass(2 * time.Second) // up to here everything is published, and that is written
+		pass(2 * time.Second) // everything so far is published, and the position is written
 		r.ask(http.StatusOK, "POST", "/send", saying(crane, nil))
 		pass(2 * time.Second)
 		a.mu.Lock()
@@ -148,12 +148,12 @@ func TestCrashes(t *testing.T) {
 		r.crash()
 		pass(5 * time.Second)
 		r.Equal(each(a.published("say"), "id"), []string{"m-0", "m-1", "m-2", "m-3"})
-		r.crash() // how far the outbox is was written meanwhile
+		r.crash() // the outbox's position was written in the meantime
 		pass(5 * time.Second)
 		r.Equal(each(a.published("say"), "id"), []string{"m-0", "m-1", "m-2", "m-3"})
 		r.ask(http.StatusOK, "POST", "/send", saying(crane, obj{"id": "m-4"}))
 		synctest.Wait()
-		r.crash() // it was published, and that was not written
+		r.crash() // it was published, but the position was not written
 		pass(5 * time.Second)
 		r.Equal(each(a.published("say"), "id"), []string{"m-0", "m-1", "m-2", "m-3", "m-4", "m-4"})
 	})
@@ -165,7 +165,7 @@ func (a *air) cut(fn func()) {
 	fn()
 }
 
-// arrive hands an envelope to whoever is subscribed, although the broker takes
+// arrive passes an envelope to the subscribers, although the broker accepts
 // nothing.
 func (f *far) arrive(e obj) {
 	f.r.Helper()

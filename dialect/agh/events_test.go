@@ -76,7 +76,7 @@ func TestEvents(t *testing.T) {
 			"ws_harbor", "dock", "thread_far", remote, e.Kind, "received", "work_2", "far.s9", "tug.s02", "tr-1",
 		})
 		f.send(obj{"id": remote, "thread_id": "thread_far", "work_id": "work_2"})
-		r.Equal(heard.take(), []string{"message.persisted submitted"}) // the receipt that says so
+		r.Equal(heard.take(), []string{"message.persisted submitted"}) // the receipt with that state
 		crane.say("psst", obj{"surface": "direct", "thread_id": nil, "to": "tug.s02"})
 		r.Equal(heard.take(), []string{"direct_room.opened", "message.persisted"})
 		r.ask(http.StatusOK, "POST", "/channels/dock/directs/resolve", obj{"session_id": crane.session, "peer_id": "tug.s02"})
@@ -88,7 +88,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// figures are the metrics by name, with their labels and values.
+// figures returns the metrics by name, with their labels and values.
 func (r *rig) figures() map[string][]string {
 	r.Helper()
 	registry := prometheus.NewRegistry()

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-hub/parley/dialect/agh"
 )
 
-// TestANodeThatMayNotAnswer neither takes nor rejects what its broker hands it, and
-// takes it when it may again.
+// TestANodeThatMayNotAnswer checks that a node that may not answer neither accepts
+// nor rejects a message of its broker, and accepts it when it may answer again.
 func TestANodeThatMayNotAnswer(t *testing.T) {
 	t.Parallel()
 	a := newAir()

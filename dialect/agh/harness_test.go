@@ -27,7 +27,7 @@ import (
 	"github.com/parley-hub/parley/journal/mem"
 )
 
-// rig is a runtime on a real hub. Requests are served in process, so that a
+// rig is a runtime on a real hub. Requests are served within the process, so that a
 // test's time can be the bubble's.
 type rig struct {
 	*spec.T
@@ -35,10 +35,10 @@ type rig struct {
 	store  *mem.Store
 	dir    string
 	engine journal.Engine
-	cost   *costs // what is read from the engine; nil: it is not counted
+	cost   *costs // counts reads from the engine; nil: not counted
 	hub    *hub.Hub
 	server *agh.Server
-	shut   error // nothing is received with it
+	shut   error // if set, nothing is received
 
 	tracing trace.TracerProvider
 }
@@ -61,7 +61,7 @@ func holds(t *testing.T, statement string, cfg agh.Config, fn func(r *rig)) {
 	})
 }
 
-// runs is holds without a statement.
+// runs does the same as holds, without a statement.
 func runs(t *testing.T, name string, cfg agh.Config, fn func(r *rig)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -118,8 +118,8 @@ func (r *rig) restart() {
 	r.start()
 }
 
-// who reads the role of a request: "operator", "reader", "agent:NAME" or
-// "nobody"; without one it is the operator's.
+// who returns the role of a request: "operator", "reader", "agent:NAME" or
+// "nobody"; the default is the operator.
 func who(req *http.Request) agh.Who {
 	switch as := req.Header.Get("X-As"); {
 	case as == "" || as == "operator":
@@ -137,7 +137,7 @@ const ws = "/agh/workspaces/ws_harbor/network"
 // obj is a JSON object.
 type obj = map[string]any
 
-// serve answers a request under ws, or under another path that begins with /agh.
+// serve sends a request under ws, or under another path that begins with /agh.
 func (r *rig) serve(as, method, path string, body any) *httptest.ResponseRecorder {
 	r.Helper()
 	if !strings.HasPrefix(path, "/agh") {
@@ -160,7 +160,8 @@ func (r *rig) serve(as, method, path string, body any) *httptest.ResponseRecorde
 	return w
 }
 
-// ask answers a request that must have a status, and returns the JSON object.
+// ask sends a request whose response must have a status, and returns the JSON
+// object.
 func (r *rig) ask(status int, method, path string, body any) obj {
 	r.Helper()
 	return r.askAs("operator", status, method, path, body)
@@ -197,7 +198,7 @@ func (r *rig) join(channel, agent, peer string) *host {
 	return &host{r, channel, a["session_id"].(string), a["peer_id"].(string)}
 }
 
-// send sends members over those of a say into thread_tide.
+// send sends a say into thread_tide, with other members where given.
 func (h *host) send(status int, members obj) obj {
 	h.r.Helper()
 	body := obj{"session_id": h.session, "channel": h.channel, "kind": "say", "surface": "thread", "thread_id": "thread_tide", "body": obj{"text": "hello"}}
@@ -221,7 +222,7 @@ func (h *host) say(text string, members obj) string {
 	return h.send(http.StatusOK, all)["message"].(obj)["id"].(string)
 }
 
-// trace and receipt send about work_1.
+// trace and receipt send messages about work_1.
 func (h *host) trace(status int, to, state string, members obj) obj {
 	h.r.Helper()
 	return h.about(status, "trace", to, obj{"state": state}, members)
@@ -244,7 +245,7 @@ func (h *host) about(status int, kind, to string, body, members obj) obj {
 	return h.send(status, all)
 }
 
-// inbox lists the ids that wait for the peer.
+// inbox lists the ids of the messages that wait for the peer.
 func (h *host) inbox() []string {
 	h.r.Helper()
 	ids := []string{}
@@ -273,7 +274,7 @@ func list(o obj, name string) []obj {
 	return all
 }
 
-// each collects one member of each object.
+// each returns one member of each object.
 func each(all []obj, name string) []string {
 	values := []string{}
 	for _, o := range all {
@@ -282,13 +283,13 @@ func each(all []obj, name string) []string {
 	return values
 }
 
-// work is the state of a piece of work.
+// work returns the state of a piece of work.
 func (r *rig) work(id string) string {
 	r.Helper()
 	return r.get("/work/" + id)["work"].(obj)["state"].(string)
 }
 
-// pass lets time go by.
+// pass lets time pass.
 func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // the bubble's time
 	synctest.Wait()

@@ -14,7 +14,7 @@ import (
 )
 
 // hubs runs fn with two hubs on one broker: crane hosted by north, tug by south,
-// each of them present for the other.
+// each present for the other.
 func hubs(t *testing.T, statement string, fn func(crane, tug *host)) {
 	t.Helper()
 	a := newAir()
@@ -23,12 +23,12 @@ func hubs(t *testing.T, statement string, fn func(crane, tug *host)) {
 		south.start()
 		defer south.stop()
 		crane, tug := north.join("dock", "crane", "crane.s01"), south.join("dock", "tug", "tug.s02")
-		pass(30 * time.Second) // the one who came first greets again
+		pass(30 * time.Second) // the one that came first greets again
 		fn(crane, tug)
 	})
 }
 
-// at returns what one hub says of a piece of work.
+// at returns the state of a piece of work at one hub.
 func (h *host) at(id string) string {
 	h.r.Helper()
 	w := h.r.serve("operator", "GET", "/work/"+id, nil)
@@ -46,7 +46,7 @@ func TestTwoHubs(t *testing.T) {
 		}
 		id := crane.say("to tug", obj{"to": "tug.s02", "work_id": "work_1"})
 		all := tug.say("to all", nil)
-		synctest.Wait() // two subjects keep no order between them
+		synctest.Wait() // messages of two subjects have no common order
 		room := tug.say("between us", obj{"surface": "direct", "thread_id": nil, "to": "crane.s01"})
 		synctest.Wait()
 		tug.r.Equal(tug.inbox(), []string{id})
@@ -56,8 +56,8 @@ func TestTwoHubs(t *testing.T) {
 			h.r.Equal(len(list(h.r.get("/channels/dock/directs"), "directs")), 1)
 		}
 	})
-	// Whatever the two say to each other, in turn and right or wrong, their hubs
-	// agree about the work.
+	// Whatever valid and invalid messages the two exchange, their hubs agree about
+	// the work.
 	for seed := range uint64(20) {
 		hubs(t, fmt.Sprintf("agh-network#88: both sides end with the same state, exchange %d", seed), func(crane, tug *host) {
 			random := rand.New(rand.NewPCG(seed, 15)) //nolint:gosec // repeatable, and no secret
@@ -116,7 +116,7 @@ func sorted(ids ...string) []string {
 	return ids
 }
 
-// with is an object with members over it.
+// with returns an object with members added or replaced.
 func with(o, members obj) obj {
 	for k, v := range members {
 		o[k] = v

@@ -11,8 +11,9 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// TestIdentityElsewhere: an identity that reads at an endpoint of another dialect goes
-// on reading there while it is joined as a peer, and after it has left.
+// TestIdentityElsewhere checks that an identity that reads at an endpoint of
+// another dialect continues to read there while it is joined as a peer, and after
+// it has left.
 func TestIdentityElsewhere(t *testing.T) {
 	t.Parallel()
 	runs(t, "reads where it read", agh.Config{}, func(r *rig) {
@@ -45,9 +46,9 @@ func TestIdentityElsewhere(t *testing.T) {
 	})
 }
 
-// TestRemoteIsNobody: a remote peer that has the name of a registered identity speaks as
-// a transient one of its own, which the registry does not list. The log has our time of
-// what it said, and its rows the sender's.
+// TestRemoteIsNobody checks that a remote peer with the name of a registered
+// identity posts as a transient identity of its own, which the registry does not
+// list. The log has our time for its messages, and its rows the sender's.
 func TestRemoteIsNobody(t *testing.T) {
 	t.Parallel()
 	a := newAir()

@@ -65,7 +65,7 @@ func TestInbox(t *testing.T) {
 		}
 		synctest.Wait()
 		r.Equal(len(got), 1)
-		r.Equal(<-got, []string{}) // another channel's
+		r.Equal(<-got, []string{}) // it is in another channel
 		id := crane.say("x", nil)
 		r.Equal(<-got, []string{id})
 		r.Equal(tug.inbox(), []string{id})

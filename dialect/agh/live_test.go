@@ -50,7 +50,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	}
 }
 
-// stream opens a live stream, behind the event of an id if one is given.
+// stream opens a live stream, after the event with lastID if one is given.
 func (r *rig) stream(as, path, lastID string) *reading {
 	ctx, cancel := context.WithCancel(context.Background())
 	req := httptest.NewRequest(http.MethodGet, ws+path, nil).WithContext(ctx)
@@ -73,7 +73,7 @@ type heard struct {
 	data     obj
 }
 
-// next returns the events that are there.
+// next returns the available events.
 func (s *reading) next() (all []heard) {
 	s.r.Helper()
 	synctest.Wait()
@@ -103,7 +103,7 @@ func (s *reading) next() (all []heard) {
 	}
 }
 
-// said are the names and texts of the events that are there.
+// said returns the names and texts of the available events.
 func (s *reading) said() []string {
 	s.r.Helper()
 	texts := []string{}

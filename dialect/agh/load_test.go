@@ -24,7 +24,7 @@ import (
 	"github.com/parley-hub/parley/journal/mem"
 )
 
-// figure reads one figure of the runtime that has no labels.
+// figure returns one metric of the runtime that has no labels.
 func (r *rig) figure(name string) float64 {
 	r.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -40,7 +40,7 @@ func (r *rig) figure(name string) float64 {
 	return 0
 }
 
-// subjectTo is where a peer is reached; an empty peer is everyone.
+// subjectTo returns the subject of a peer; an empty peer is everyone.
 func subjectTo(peer string) string {
 	if peer == "" {
 		return "agh.network.v0.ws_harbor.dock.broadcast"
@@ -198,7 +198,7 @@ func heapNow() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// costs counts what is read from an engine: calls, and what they return.
+// costs counts the reads from an engine: calls, and what they return.
 type costs struct {
 	journal.Engine
 	n atomic.Int64
@@ -222,7 +222,7 @@ func (c *costs) Logs(ctx context.Context, p journal.PartitionName, o journal.Log
 	return page, err
 }
 
-// of is what fn costs.
+// of returns the cost of fn.
 func (c *costs) of(fn func()) int64 {
 	before := c.n.Load()
 	fn()

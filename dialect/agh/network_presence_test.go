@@ -123,7 +123,7 @@ func TestPresence(t *testing.T) {
 		r.Equal(r.get("/agh/network/status")["network"].(obj)["status"], "disconnected")
 		directed := crane.say("you", obj{"to": "far.s9"})
 		all := crane.say("all", nil)
-		r.Equal(tug.inbox(), []string{all}) // hosted peers do not wait
+		r.Equal(tug.inbox(), []string{all}) // delivery to hosted peers does not wait
 		before := len(a.published("greet"))
 		pass(time.Second)
 		a.set(false)
@@ -146,7 +146,7 @@ func TestPresence(t *testing.T) {
 		a.set(true)
 		kept := crane.say("kept", nil)
 		stale := crane.say("stale", obj{"expires_at": time.Now().Unix() + 1})
-		r.restart() // the broker has not taken them
+		r.restart() // the broker has not accepted them
 		pass(2 * time.Second)
 		r.Equal(each(a.published("say"), "id"), []string{first})
 		a.mu.Lock()

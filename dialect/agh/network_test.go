@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// air is a broker in memory: what is published reaches whoever is subscribed.
+// air is a broker in memory: messages are passed to the subscribers.
 type air struct {
 	mu      sync.Mutex
 	down    bool
@@ -102,7 +102,7 @@ func (a *air) set(down bool) {
 	}
 }
 
-// published lists what hosted peers published of a kind.
+// published lists the messages of a kind that hosted peers published.
 func (a *air) published(kind string) []obj {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,7 +135,8 @@ type far struct {
 	id string
 }
 
-// say is an envelope of the peer, with members over those of a directed say.
+// envelope returns an envelope of the peer: a directed say with other members where
+// given.
 func (f *far) envelope(members obj) obj {
 	e := obj{
 		"protocol": "agh-network/v0", "id": wire.NewID(), "workspace_id": "ws_harbor", "kind": "say", "channel": "dock", "surface": "thread",
@@ -150,7 +151,7 @@ func (f *far) envelope(members obj) obj {
 	return e
 }
 
-// send publishes it where it belongs, and waits until it has been handled.
+// send publishes an envelope at its subject, and waits until it has been handled.
 func (f *far) send(members obj) string {
 	f.r.Helper()
 	e := f.envelope(members)
@@ -183,7 +184,7 @@ func (f *far) greet(members obj) {
 func over(t *testing.T, statement string, cfg agh.Config, fn func(r *rig, a *air, crane, tug *host, f *far)) {
 	t.Helper()
 	names, about, _ := strings.Cut(statement, ": ")
-	for ids := range slices.Chunk(strings.Fields(names), 2) { // a check names two at most
+	for ids := range slices.Chunk(strings.Fields(names), 2) { // a check names at most two
 		overOne(t, strings.Join(ids, " ")+": "+about, cfg, fn)
 	}
 }
@@ -210,7 +211,7 @@ func TestReceive(t *testing.T) {
 		id := f.send(obj{"to": "nobody.s1", "work_id": "work_1"})
 		f.on("agh.network.v0.ws_harbor.dock.broadcast", must(json.Marshal(f.envelope(obj{"id": id, "to": "nobody.s1", "work_id": "work_1"}))))
 		r.Equal(len(a.published("receipt")), 0)
-		f.send(obj{"id": id, "work_id": "work_1"}) // not remembered
+		f.send(obj{"id": id, "work_id": "work_1"}) // not recorded
 		r.Equal(tug.inbox(), []string{id})
 	})
 	over(t, "agh-network#65 agh-network#66 agh-network#71: duplicates are answered once each, and stay known", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
@@ -257,7 +258,7 @@ func TestReceive(t *testing.T) {
 		r.Equal([]any{got[0]["trace_id"], got[0]["thread_id"]}, []any{"t-1", "thread_tide"})
 		f.send(obj{"id": id, "work_id": "work_1", "body": obj{"text": ""}})
 		r.Equal(receiptOf(a.published("receipt")[1])[:2], []any{"rejected", "malformed"})
-		r.Equal(list(r.get("/channels/dock/threads"), "threads"), []obj{}) // none opens a thread
+		r.Equal(list(r.get("/channels/dock/threads"), "threads"), []obj{}) // no thread is opened
 		f.send(obj{"id": id, "work_id": "work_1"})
 		r.Equal(tug.inbox(), []string{id})
 		for _, e := range a.published("receipt") {
@@ -363,7 +364,7 @@ func TestReceive(t *testing.T) {
 		r.Equal(tug.inbox(), []string{id})
 		text := strings.Join(r.audited("rejected"), "\n")
 		r.Equal(strings.Count(text, `"reason":"spoofed"`), 2)
-		f.on("agh.network.v0.ws_harbor.dock.broadcast", must(json.Marshal(f.envelope(nil)))) // directed, and broadcast
+		f.on("agh.network.v0.ws_harbor.dock.broadcast", must(json.Marshal(f.envelope(nil)))) // directed, but broadcast
 		f.on("agh.network.v0.ws_harbor.dock.broadcast", must(json.Marshal(f.envelope(obj{"to": nil, "channel": "yard"}))))
 		r.Equal(tug.inbox(), []string{id})
 		r.Equal(strings.Count(strings.Join(r.audited("rejected"), "\n"), `"reason":"subject_mismatch"`), 2)

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh"
 )
 
-// contract is the document, as a client would hold the runtime to it.
+// contract is the document, as a client would check the runtime against it.
 type contract struct {
 	*rig
 	paths   obj
@@ -32,8 +32,8 @@ func newContract(r *rig) *contract {
 	return c
 }
 
-// closeObjects refuses what a schema does not list, so that nothing is answered
-// that the document keeps silent about.
+// closeObjects makes schemas refuse unlisted members, so that no response has
+// members that the document does not mention.
 func closeObjects(value any) {
 	switch v := value.(type) {
 	case obj:
@@ -53,7 +53,7 @@ func closeObjects(value any) {
 
 var ids = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
-// operation finds what the document says of a request.
+// operation returns the document's entry for a request.
 func (c *contract) operation(method, path string) (at string, op obj) {
 	path, _, _ = strings.Cut(path, "?")
 	if !strings.HasPrefix(path, "/agh") {
@@ -62,7 +62,7 @@ func (c *contract) operation(method, path string) (at string, op obj) {
 	best := ""
 	for pattern, item := range c.paths {
 		found, ok := item.(obj)[strings.ToLower(method)].(obj)
-		// Of two that match, the one with fewer names is meant.
+		// Of two matches, the one with fewer names is used.
 		if match := regexp.MustCompile("^" + ids.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$"); ok && match.MatchString(path) && (best == "" || strings.Count(pattern, "{") < strings.Count(best, "{")) {
 			best, op = pattern, found
 		}
@@ -73,7 +73,7 @@ func (c *contract) operation(method, path string) (at string, op obj) {
 	return "agh.json#/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(best) + "/" + strings.ToLower(method), op
 }
 
-// hold checks an answer against the document.
+// hold checks a response against the document.
 func (c *contract) hold(as, method, path string, body any) *httptest.ResponseRecorder {
 	c.Helper()
 	at, op := c.operation(method, path)
@@ -108,7 +108,7 @@ func (c *contract) valid(at string, data []byte, what string) {
 	}
 }
 
-// Every route answers with what the document says, and with nothing else.
+// Every route responds as documented, and with nothing else.
 func TestRoutesKeepTheDocument(t *testing.T) {
 	t.Parallel()
 	runTrust(t, "every operation", func(r *rig, a *air, crane, tug *host, f *far) {

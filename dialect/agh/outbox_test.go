@@ -13,11 +13,11 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// shaky is a broker that fails, and says nothing of a lost connection.
+// shaky is a broker that fails, and does not report a lost connection.
 type shaky struct {
 	*air
 	mu                   sync.Mutex
-	publishing, flushing []error // of the next calls
+	publishing, flushing []error // results of the next calls
 }
 
 func (s *shaky) take(list *[]error) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/dialect/agh"
 )
 
-// What is not stored is not acted on twice either, and whoever makes us answer
-// pays for it.
+// A message that is not stored is not acted on twice either, and a sender that
+// causes answers pays for them.
 func TestRepeated(t *testing.T) {
 	t.Parallel()
 	discovery := func(members obj) obj {
@@ -30,7 +30,7 @@ func TestRepeated(t *testing.T) {
 			f.send(discovery(obj{"to": to, "id": id}))
 			r.Equal(len(a.published("whois")), before)
 			other := &far{r, a, "far.s8"}
-			other.send(discovery(obj{"to": to, "id": id})) // an id counts for its sender
+			other.send(discovery(obj{"to": to, "id": id})) // an id is unique for each sender
 			r.True(len(a.published("whois")) > before, "the same id of another peer is not answered")
 		}
 		r.Equal(strings.Count(strings.Join(r.audited("rejected"), "\n"), `"reason":"duplicate"`), 2)
@@ -88,7 +88,7 @@ func TestRepeated(t *testing.T) {
 	})
 }
 
-// TestSendNulls: a member that is null is as one that is left out.
+// TestSendNulls checks that a null member counts as absent.
 func TestSendNulls(t *testing.T) {
 	t.Parallel()
 	runs(t, "null is absent, and what must be an object is one", agh.Config{}, func(r *rig) {

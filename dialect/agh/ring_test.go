@@ -27,8 +27,8 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// site is a hub of its own, with a relay that says in its channels whatever it is
-// told over AGH.
+// site is a hub of its own, with a relay that posts in its channels everything that
+// it receives over AGH.
 type site struct {
 	*rig
 	peer     string
@@ -37,10 +37,10 @@ type site struct {
 
 	hub.NoopListener
 	mu       sync.Mutex
-	circling int // refusals, because something crossed too often
+	circling int // refusals, because of too many hops
 }
 
-// TurnFailed counts what is not told any more, because it crossed too often.
+// TurnFailed counts messages that are no longer sent because of too many hops.
 func (s *site) TurnFailed(_, _, _, why string) {
 	if strings.Contains(why, "bridge.max_hops") {
 		s.mu.Lock()
@@ -49,7 +49,7 @@ func (s *site) TurnFailed(_, _, _, why string) {
 	}
 }
 
-// EnvelopeRejected counts what goes in a circle.
+// EnvelopeRejected counts envelopes that circulate.
 func (s *site) EnvelopeRejected(_ *envelope.Envelope, err error) {
 	if fault.ReasonOf(err) == fault.TooManyHops {
 		s.mu.Lock()
@@ -96,8 +96,8 @@ func (s *site) bridge(t *testing.T, to *site) {
 	s.channels = append(s.channels, opened.ID)
 }
 
-// relays says in the site's channels what its relay is told. A careless one forgets
-// where that was said first.
+// relays posts in the site's channels what its relay receives. A careless relay
+// drops the origin.
 func (s *site) relays(t *testing.T, careless bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,7 +145,7 @@ func jsonText(text string) ([]byte, error) {
 	return []byte(`{"text":` + strconv.Quote(text) + `}`), nil
 }
 
-// count is how often a text stands in the site's channels.
+// count returns how often a text is in the site's channels.
 func (s *site) count(text string) (n int) {
 	for _, id := range s.channels {
 		for e, err := range s.hub.Log(context.Background(), id, 0, 0) {
@@ -172,8 +172,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// However hubs are joined over NATS, what is said once stands once in every channel;
-// a relay that forgets where things came from comes to an end too.
+// However hubs are connected over NATS, each text is once in every channel; even a
+// relay that drops the origin of texts ends.
 func TestRingsOverNATS(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -230,10 +230,10 @@ func TestRingsOverNATS(t *testing.T) {
 				return !slices.ContainsFunc(sites, func(s *site) bool { return s.count(text) < len(s.channels) })
 			}
 			until(t, "it is everywhere", func() bool { return all("once") })
-			first.says(t, "twice") // goes every way behind the first
+			first.says(t, "twice") // takes every path after the first
 			until(t, "the second one is everywhere", func() bool { return all("twice") })
 			for i, s := range sites {
-				// Each of the first hub's channels says it for itself.
+				// Each of the first hub's channels posts it separately.
 				if n, most := s.count("once"), len(s.channels)*len(first.channels); n > most {
 					t.Errorf("%d: %d times in %d channels", i, n, len(s.channels))
 				}

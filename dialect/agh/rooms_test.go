@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// A name moves from one runtime to another, or from one agent to another, and
-// its direct rooms go on under it.
+// A name moves from one runtime to another, or from one agent to another, and keeps
+// its direct rooms.
 func TestRoomsGoWithTheName(t *testing.T) {
 	t.Parallel()
 	in := obj{"surface": "direct", "thread_id": nil}
@@ -21,7 +21,7 @@ func TestRoomsGoWithTheName(t *testing.T) {
 	over(t, "agh-network#57: a room is of two names, whoever has them", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
 		f.greet(nil)
 		sent := []string{crane.say("to the remote one", to("far.s9"))}
-		here := r.join("dock", "far", "far.s9") // it comes to this hub
+		here := r.join("dock", "far", "far.s9") // it moves to this hub
 		sent = append(sent, here.say("from here", to("crane.s01")), crane.say("to the hosted one", to("far.s9")))
 		r.Equal(here.inbox(), sent[2:])
 		r.ask(http.StatusNoContent, "DELETE", "/channels/dock/peers/far.s9", nil) // and leaves

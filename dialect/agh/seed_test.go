@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// The statements of the seed that hold in a runtime, not in one envelope.
+// The statements of the seed about a runtime, not about one envelope.
 func TestSeedDelivery(t *testing.T) {
 	t.Parallel()
 	over(t, "seed-001#19: the same id of one sender is a duplicate", agh.Config{}, func(r *rig, a *air, crane, tug *host, f *far) {
@@ -212,7 +212,8 @@ func TestSeedRooms(t *testing.T) {
 	})
 }
 
-// sample is the seed's thread sample, sent now to the hosted peer it names.
+// sample returns the seed's thread sample, sent now to the hosted peer that it
+// names.
 func (f *far) sample() (id string, e obj) {
 	f.r.Helper()
 	data, err := os.ReadFile("wire/testdata/seed-thread.json")
@@ -264,7 +265,7 @@ func TestSeedSample(t *testing.T) {
 		r.NoError(err)
 		for record, err := range r.hub.Log(context.Background(), channel, 1, 1) {
 			r.NoError(err)
-			r.Equal(record.Trace, e["trace_id"].(string)) // what other dialects see of it
+			r.Equal(record.Trace, e["trace_id"].(string)) // as other dialects see it
 		}
 	})
 	over(t, "seed-001#111: id tells copies, and causation_id leads to what is stored", agh.Config{}, func(r *rig, a *air, _, _ *host, f *far) {
@@ -285,7 +286,7 @@ func TestSeedSample(t *testing.T) {
 			byID[record.ID], causes[record.Origin.ID] = record.Origin.ID, record.Causation
 		}
 		r.Equal(byID[causes[id]], e["causation_id"].(string))
-		r.Equal(causes[e["causation_id"].(string)], "") // its own is not stored
+		r.Equal(causes[e["causation_id"].(string)], "") // its own cause is not stored
 	})
 	spans := tracetest.NewSpanRecorder()
 	over(t, "seed-001#110: the message is found under its trace", agh.Config{}, func(r *rig, a *air, _, _ *host, f *far) {

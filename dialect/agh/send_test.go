@@ -27,7 +27,7 @@ func TestSend(t *testing.T) {
 		crane, tug, buoy := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02"), r.join("dock", "buoy", "buoy.s03")
 		id := crane.say("You.", obj{"to": "tug.s02"})
 		r.Equal([][]string{crane.inbox(), tug.inbox(), buoy.inbox()}, [][]string{{}, {id}, {}})
-		r.Equal(each(list(r.get("/channels/dock/threads/thread_tide/messages"), "messages"), "message_id"), []string{id}) // public all the same
+		r.Equal(each(list(r.get("/channels/dock/threads/thread_tide/messages"), "messages"), "message_id"), []string{id}) // it is still public
 	})
 	holds(t, "agh-network#60: workspaces share nothing", agh.Config{}, func(r *rig) {
 		crane := r.join("dock", "crane", "crane.s01")

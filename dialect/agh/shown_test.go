@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// TestStrict: what the schema takes beyond the default is told, listed and found
-// after a restart, and a thread must be one that can be kept all the same.
+// TestStrict checks that messages that only the schema allows are delivered, listed
+// and found after a restart, and that the id of a thread must still be storable.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	a := newAir()
@@ -41,8 +41,8 @@ func TestStrict(t *testing.T) {
 	})
 }
 
-// TestInboxRules: a queue that is full drops its oldest; the limit of an
-// identity's rule refuses nobody here.
+// TestInboxRules checks that a full queue drops its oldest message; the limit of an
+// identity's rule refuses nothing here.
 func TestInboxRules(t *testing.T) {
 	t.Parallel()
 	a := newAir()
@@ -63,8 +63,8 @@ func TestInboxRules(t *testing.T) {
 	})
 }
 
-// TestNothingEnds: rooms, threads, direct rooms and open work wait for ever,
-// whatever the rules of identities say of how long channels live.
+// TestNothingEnds checks that rooms, threads, direct rooms and open work stay for
+// ever, whatever lifetime of channels the rules of identities set.
 func TestNothingEnds(t *testing.T) {
 	t.Parallel()
 	runs(t, "by itself", agh.Config{}, func(r *rig) {
@@ -73,7 +73,7 @@ func TestNothingEnds(t *testing.T) {
 		for range 3 {
 			crane.say("in the thread", obj{"to": "tug.s02", "work_id": "work_1"})
 			crane.say("in the room", direct)
-			pass(5 * time.Hour) // the default is two
+			pass(5 * time.Hour) // the default is two hours
 			r.restart()
 		}
 		r.Equal(r.work("work_1"), "submitted")
@@ -83,7 +83,7 @@ func TestNothingEnds(t *testing.T) {
 	})
 }
 
-// TestLastPresence: times are compared as such, not as they are written.
+// TestLastPresence checks that times are compared as times, not as texts.
 func TestLastPresence(t *testing.T) {
 	t.Parallel()
 	a := newAir()
@@ -96,7 +96,8 @@ func TestLastPresence(t *testing.T) {
 	})
 }
 
-// TestLastSaid: a channel's last words are whole and the same after a restart.
+// TestLastSaid checks that a channel's last message is complete and the same after
+// a restart.
 func TestLastSaid(t *testing.T) {
 	t.Parallel()
 	runs(t, "whole, by time and id, over restarts", agh.Config{}, func(r *rig) {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// keyFor makes the key of a nickname and a seed's text.
+// keyFor returns the key of a nickname and a seed's text.
 func keyFor(nickname, seed string) *wire.Key {
 	sum := sha256.Sum256([]byte(seed))
 	key, err := wire.KeyFromSeed(nickname, sum[:])
@@ -24,8 +24,8 @@ func keyFor(nickname, seed string) *wire.Key {
 	return key
 }
 
-// signed publishes an envelope of the key's handle, changed after signing if
-// tamper is set.
+// signed publishes an envelope of the key's handle. Tamper, if set, changes it
+// after signing.
 func (f *far) signed(key *wire.Key, members obj, tamper func(obj)) string {
 	f.r.Helper()
 	who := &far{f.r, f.a, key.Handle()}
@@ -92,7 +92,7 @@ func TestTrust(t *testing.T) {
 		r.Equal(tug.inbox(), []string{opened})
 		r.Equal(crane.inbox(), []string{})
 		r.Equal(r.work("work_1"), "submitted")
-		r.Equal([]int{len(a.published("receipt")), len(a.published("whois"))}, []int{0, 1}) // its own question
+		r.Equal([]int{len(a.published("receipt")), len(a.published("whois"))}, []int{0, 1}) // the only whois is the runtime's own question
 		r.Equal(r.reasons(), slices.Repeat([]string{"verification_failed"}, 9))
 		f.signed(mason, greeting(mason.Handle()), nil)
 		r.Equal(len(r.present()), 3)
@@ -250,7 +250,7 @@ func TestSigning(t *testing.T) {
 		r.restart()
 		signer := r.join("dock", "crane", mason.Handle())
 		synctest.Wait()
-		f.signed(mason, obj{"to": "tug.s02"}, nil) // the key is elsewhere too, and is still not ours
+		f.signed(mason, obj{"to": "tug.s02"}, nil) // the key is also used elsewhere, and is still not ours
 		r.Equal(tug.inbox(), []string{})
 		r.Equal(r.reasons(), []string{"spoofed"})
 		r.cfg.Key = nil // the key is lost
@@ -308,7 +308,7 @@ func TestVersions(t *testing.T) {
 			r.NoError(err)
 			f.on(prefix+".ws_harbor.dock.broadcast", data)
 		}
-		// heard are the subjects on which an id was said, in order.
+		// heard returns the subjects on which an id was published, in order.
 		heard := func(kind, id string) (subjects []string) {
 			synctest.Wait()
 			a.mu.Lock()
@@ -336,7 +336,7 @@ func TestVersions(t *testing.T) {
 		r.Equal(heard("say", crane.say("not signed", obj{"ext": obj{"a.b": "c"}})), []string{v0, v1})
 		id := signer.send(http.StatusOK, obj{"kind": "whois", "surface": nil, "thread_id": nil, "body": obj{"type": "request"}})["message"].(obj)["id"].(string)
 		r.Equal(len(heard("whois", id)), 2)
-		r.Equal(r.reasons(), []string{})                  // our own echo is not a spoofer
+		r.Equal(r.reasons(), []string{})                  // our own echo is not a spoofed message
 		greet(weaver, "agh-network/v0", "agh.network.v0") // it speaks both
 		r.Equal(heard("say", signer.say("again", nil)), []string{v0})
 	})

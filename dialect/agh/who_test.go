@@ -8,9 +8,9 @@ import (
 	"github.com/parley-hub/parley/dialect/agh"
 )
 
-// Each cell of who may: what an operator, a reader, the agent whose it is, an
-// agent joined to the channel, an agent joined elsewhere, and somebody without a
-// key are answered.
+// TestWhoMay checks each cell of the table of rights: the responses to an operator,
+// a reader, the owning agent, an agent joined to the channel, an agent joined
+// elsewhere, and a caller without a key.
 func TestWhoMay(t *testing.T) {
 	t.Parallel()
 	runs(t, "every route", agh.Config{}, func(r *rig) {
@@ -56,7 +56,7 @@ func TestWhoMay(t *testing.T) {
 			{"PUT", "/trust", obj{"policy": "off"}, 200, 403, 403, 403, 403, 401},
 			{"POST", "/send", say, 200, 403, 200, 403, 403, 401},
 			{"GET", "/inbox?session_id=" + crane.session, nil, 200, 403, 200, 403, 403, 401},
-			{"POST", "/inbox/m-2/done?session_id=" + crane.session, nil, 204, 403, 404, 403, 403, 401}, // the operator did it
+			{"POST", "/inbox/m-2/done?session_id=" + crane.session, nil, 204, 403, 404, 403, 403, 401}, // the operator finished it
 		}
 		told := map[string]bool{}
 		for _, row := range rows {
@@ -87,7 +87,7 @@ func TestWhoMay(t *testing.T) {
 		r.Equal(each(list(r.askAs("agent:weaver", 200, "GET", "/peers", nil), "peers"), "peer_id"), []string{"weaver.s04"})
 		r.Equal(each(list(r.askAs("agent:weaver", 200, "GET", "/channels", nil), "channels"), "channel"), []string{"yard"})
 		r.Equal(list(r.askAs("agent:buoy", 200, "GET", dock+"/directs", nil), "directs"), []obj{})
-		// One leaves for oneself.
+		// An agent can only remove its own peer.
 		r.askAs("agent:buoy", http.StatusForbidden, "DELETE", dock+"/peers/crane.s01", nil)
 		r.askAs("agent:crane", http.StatusNoContent, "DELETE", dock+"/peers/crane.s01", nil)
 		r.True(!strings.Contains(r.serve("agent:crane", "GET", dock, nil).Body.String(), "tug.s02"), "who left still sees")

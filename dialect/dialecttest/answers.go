@@ -14,9 +14,9 @@ import (
 // longWait is for answers of megabytes on a busy machine.
 const longWait = 3 * Wait
 
-// unreadAnswers: answers that a client asks for and does not read count
-// against its own share. It is refused more, others are not, and it has its
-// share again when it disconnects.
+// unreadAnswers checks that answers that a client requests and does not read count
+// against its own share. Its further requests are refused, those of others are not,
+// and it has its share again when it disconnects.
 func unreadAnswers(t *testing.T, door Door) {
 	const long = 700_000                                                  // of one message
 	s := door.Start(t, Options{Answers: 4 << 20, Patience: 2 * longWait}) // one key's share has room for one message
@@ -56,7 +56,7 @@ func unreadAnswers(t *testing.T, door Door) {
 	}
 }
 
-// stuck asks and never reads.
+// stuck sends a request and never reads the answer.
 func (s *Site) stuck(t *testing.T, r Request) net.Conn {
 	t.Helper()
 	c := s.bare(t)
@@ -70,7 +70,7 @@ func (s *Site) stuck(t *testing.T, r Request) net.Conn {
 	return c
 }
 
-// until asks until it is answered with a status.
+// until repeats a request until it is answered with a status.
 func (s *Site) until(t *testing.T, r Request, status int, otherwise string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -97,8 +97,8 @@ func (s *Site) until(t *testing.T, r Request, status int, otherwise string) {
 	}
 }
 
-// readsWithoutEnd: a client that reads a long conversation again and again has
-// to wait, and does not keep others from reading.
+// readsWithoutEnd checks that a client that reads a long conversation again and
+// again has to wait, and does not keep others from reading.
 func readsWithoutEnd(t *testing.T, door Door) {
 	s := door.Start(t, Options{Reads: 256 << 10, Patience: 500 * time.Millisecond})
 	good := s.honest(t)

@@ -16,8 +16,8 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// revokedKey: a client whose key is revoked is disconnected at once, and
-// cannot post any more.
+// revokedKey checks that a client whose key is revoked is disconnected at once, and
+// can no longer post.
 func revokedKey(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -42,8 +42,8 @@ func revokedKey(t *testing.T, door Door) {
 	good.works("after the revocation")
 }
 
-// squatter: a key that is made for a name ends connections that use the name
-// without one. After the key is revoked, nobody connects under the name
+// squatter checks that making a key for a name ends connections that use the name
+// without one. After the key is revoked, no client can connect under the name
 // without a key again.
 func squatter(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
@@ -69,8 +69,8 @@ func squatter(t *testing.T, door Door) {
 	good.works("after the squatter")
 }
 
-// stranger: a client that has not identified itself sees nobody, unless it is
-// on this machine.
+// stranger checks that a client that has not identified itself sees no other
+// agents, unless it is on this machine.
 func stranger(t *testing.T, door Door) {
 	s := door.Start(t, Options{Proxied: true})
 	if s.Stranger == nil {
@@ -81,7 +81,7 @@ func stranger(t *testing.T, door Door) {
 	}
 	c, err := s.Stranger()
 	if err != nil {
-		return // refused at the door
+		return // refused on connecting
 	}
 	defer c.Close()
 	if n, err := c.Look(10); err == nil {
@@ -89,7 +89,7 @@ func stranger(t *testing.T, door Door) {
 	}
 }
 
-// forgedSender: nobody posts for another.
+// forgedSender checks that no client can post under the name of another.
 func forgedSender(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -103,7 +103,7 @@ func forgedSender(t *testing.T, door Door) {
 	good.works("after the forgery")
 }
 
-// foreignReader: a conversation between others is not shown.
+// foreignReader checks that a client cannot read a conversation between others.
 func foreignReader(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -118,7 +118,7 @@ func foreignReader(t *testing.T, door Door) {
 	good.works("after the attempt")
 }
 
-// hugeLimit: an absurdly large limit costs nothing.
+// hugeLimit checks that an absurdly large limit costs nothing.
 func hugeLimit(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -137,7 +137,7 @@ func hugeLimit(t *testing.T, door Door) {
 	good.works("after huge limits")
 }
 
-// lineBreaks: a text stays in its frame, whatever it holds.
+// lineBreaks checks that a text stays in its frame, whatever it contains.
 func lineBreaks(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -155,7 +155,8 @@ func lineBreaks(t *testing.T, door Door) {
 	good.works("after line breaks")
 }
 
-// garbage: bytes that are no message of the dialect affect nobody else.
+// garbage checks that bytes that are not a message of the dialect do not affect
+// other clients.
 func garbage(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	good := s.honest(t)
@@ -180,7 +181,7 @@ func garbage(t *testing.T, door Door) {
 	}
 }
 
-// flood: a client that sends without waiting does not keep others from
+// flood checks that a client that sends without waiting does not keep others from
 // posting.
 func flood(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
@@ -202,8 +203,8 @@ func flood(t *testing.T, door Door) {
 	<-ended
 }
 
-// stuckReaders: a client that does not read is disconnected, and does not
-// delay others.
+// stuckReaders checks that a client that does not read is disconnected, and does
+// not delay others.
 func stuckReaders(t *testing.T, door Door) {
 	s := door.Start(t, Options{Patience: 5 * time.Second}) // an honest client on a busy machine takes a second
 	good := s.honest(t)
@@ -227,8 +228,8 @@ func stuckReaders(t *testing.T, door Door) {
 	good.works("beside stuck readers")
 }
 
-// silentSockets: idle connections lose their place to others, and never take
-// the place of this machine's operator.
+// silentSockets checks that idle connections lose their place to others, and never
+// take the place of this machine's operator.
 func silentSockets(t *testing.T, door Door) {
 	const places = 32
 	s := door.Start(t, Options{Connections: places, Patience: 500 * time.Millisecond})
@@ -251,7 +252,7 @@ func silentSockets(t *testing.T, door Door) {
 	}
 	token := ""
 	if !s.Keyless {
-		token, _ = s.Key("honest") // the operator's reserve serves it
+		token, _ = s.Key("honest") // served from the operator's reserve
 	}
 	for late := time.Now().Add(Wait); ; {
 		c, err := s.Join("honest", token)

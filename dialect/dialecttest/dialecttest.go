@@ -1,6 +1,6 @@
 // Package dialecttest is a table of hostile clients that every dialect must
-// survive, as journaltest is for engines. It knows no wire: a Door translates.
-// It never looks inside a hub.
+// survive, as journaltest is for engines. It does not depend on a wire format: a
+// Door translates. It never accesses the internals of a hub.
 package dialecttest
 
 import (
@@ -9,80 +9,82 @@ import (
 	"time"
 )
 
-// Wait bounds how long anything that must happen may take.
+// Wait bounds how long each expected event may take.
 const Wait = 20 * time.Second
 
-// Door is one dialect, seen from outside.
+// Door gives access to one dialect from outside.
 type Door struct {
 	// Start runs a hub that serves the dialect until the test ends.
 	Start func(t *testing.T, o Options) *Site
-	// Garbage is what no client of the dialect may send, by what is wrong with
-	// it, besides what is wrong in every dialect.
+	// Garbage are messages that no client of the dialect may send, by what is wrong
+	// with them, in addition to those that are wrong in every dialect.
 	Garbage map[string][]byte
 }
 
 // Options of a hub. The zero value is the default hub of this machine.
 type Options struct {
-	// Proxied clients do not count as this machine: everyone needs a key.
+	// Proxied clients do not count as local, so that all of them need a key.
 	Proxied bool
-	// Connections is how many may be open, of one address too; 0: the default.
+	// Connections is how many may be open, also from one address; 0: the default.
 	Connections int
 	// Patience is the time for headers, bodies and writes; 0: the default.
 	Patience time.Duration
-	// Answers bounds what is made and not read, and Reads what is read of logs in a
-	// second, each in bytes; 0: the default.
+	// Answers bounds the bytes of unread answers, and Reads the bytes that are read
+	// from logs in a second; 0: the default.
 	Answers, Reads int
 }
 
 // Site is a running hub. A function that a dialect does not support is nil,
 // and the cases that need it are left out.
 type Site struct {
-	// Keyless agents may join on this machine without a key.
+	// Keyless is true if agents on this machine may join without a key.
 	Keyless bool
-	// Key makes a key for an agent, and Revoke takes it back.
+	// Key makes a key for an agent, and Revoke revokes it.
 	Key    func(agent string) (token, id string)
 	Revoke func(id string)
-	// Join connects an agent, registered if it was not, that accepts what it is
-	// invited to. Without a token it shows none.
+	// Join connects an agent, which is registered if necessary and accepts all
+	// invitations. An empty token is not sent.
 	Join func(name, token string) (Client, error)
-	// Stranger connects without saying who it is.
+	// Stranger connects without identifying itself.
 	Stranger func() (Client, error)
-	// Meet opens a conversation of two that hear each other from then on.
+	// Meet opens a conversation in which two clients receive each other's messages
+	// from then on.
 	Meet func(a, b Client) (room string)
-	// Socket opens a bare connection to where the dialect listens. It is nil
-	// where a broker does.
+	// Socket opens a bare connection to where the dialect listens. It is nil if a
+	// broker listens.
 	Socket func() (net.Conn, error)
-	// Operator asks for something as this machine's operator.
+	// Operator makes a request as this machine's operator.
 	Operator func() error
-	// Asks is an HTTP request with which a client reads from a conversation,
+	// Asks returns an HTTP request with which a client reads from a conversation,
 	// and Tells one with which it writes.
 	Asks, Tells func(c Client, room string) Request
-	// Unread are HTTP requests of a participant, whose answers are long once
-	// the conversation is.
+	// Unread returns HTTP requests of a participant whose answers are long if the
+	// conversation is.
 	Unread func(c Client, room string) []Request
-	// Tricks are paths that must not be found, whoever asks, written so that a
-	// careless router might accept them. Asks is made with each.
+	// Tricks are paths that must not be found by any caller, written so that a
+	// careless router might accept them. Asks is sent to each.
 	Tricks []string
 }
 
 // Client is a client of the dialect, which may misbehave.
 type Client interface {
-	// ID is the agent's, as the dialect names senders.
+	// ID returns the agent's id, as the dialect names senders.
 	ID() string
 	// Say sends a JSON object and waits until it is durable or refused.
 	Say(room string, data []byte) error
-	// SayAs is Say under the name of another.
+	// SayAs does the same as Say, under the name of another agent.
 	SayAs(room, sender string, data []byte) error
-	// Hear waits for what another says next: its sender and its JSON object.
+	// Hear waits for the next message of another agent: its sender and its JSON
+	// object.
 	Hear() (sender string, data []byte, err error)
-	// Read reads what was said in a conversation from its beginning.
+	// Read reads a conversation from its beginning.
 	Read(room string) error
-	// Look asks for the directory, at most limit entries, and says how many came.
+	// Look reads the directory, at most limit entries, and returns how many it got.
 	Look(limit int64) (int, error)
-	// Send sends bytes as one message of the dialect, whatever they are. It does
-	// not wait for an answer.
+	// Send sends any bytes as one message of the dialect. It does not wait for an
+	// answer.
 	Send(message []byte) error
-	// Stall stops reading for good.
+	// Stall stops reading permanently.
 	Stall()
 	// Gone is closed when the hub has ended the connection.
 	Gone() <-chan struct{}
@@ -131,8 +133,8 @@ func (s *Site) join(t *testing.T, name, token string) Client {
 	return c
 }
 
-// agent connects somebody as the dialect lets agents in: without a key, or with
-// one that is made for it.
+// agent connects an agent as the dialect admits agents: without a key, or with one
+// that is made for it.
 func (s *Site) agent(t *testing.T, name string) Client {
 	t.Helper()
 	token := ""
@@ -156,8 +158,8 @@ func (s *Site) honest(t *testing.T) pair {
 	return pair{t, a, b, s.Meet(a, b)}
 }
 
-// works checks that what one of the pair says is the next thing that the other
-// hears.
+// works checks that the next message that one of the pair receives is the one that
+// the other sends.
 func (p pair) works(text string) {
 	p.t.Helper()
 	want := `{"text":"` + text + `"}`
@@ -170,7 +172,7 @@ func (p pair) works(text string) {
 	}
 }
 
-// gone waits until the hub has ended a client.
+// gone waits until the hub has disconnected a client.
 func gone(t *testing.T, c Client, who string) {
 	t.Helper()
 	select {

@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// Request is what a client asks over HTTP. Header has lines, each with its end.
+// Request is an HTTP request of a client. Header has lines, each with its line
+// break.
 type Request struct {
 	Method, Path, Header, Body string
 }
 
-// head is the request without its body, for a host.
+// head returns the request without its body, for a host.
 func (r Request) head(host, header string) string {
 	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n%s%s\r\n", r.Method, r.Path, host, r.Header, header)
 }
@@ -64,8 +65,8 @@ func (s *Site) bare(t *testing.T) net.Conn {
 	return c
 }
 
-// otherSites: a page of another site cannot send requests through the user's
-// browser.
+// otherSites checks that a page of another site cannot send requests through the
+// user's browser.
 func otherSites(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	if s.Asks == nil {
@@ -98,7 +99,7 @@ func otherSites(t *testing.T, door Door) {
 	good.works("after pages of other sites")
 }
 
-// pathTricks: an oddly written path is not found.
+// pathTricks checks that an oddly written path is not found.
 func pathTricks(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	if s.Asks == nil {
@@ -121,15 +122,15 @@ func pathTricks(t *testing.T, door Door) {
 	good.works("after tricks with paths")
 }
 
-// endlessBodies: the server does not wait for a body that is longer than any
-// message.
+// endlessBodies checks that the server does not wait for a body that is longer than
+// any message.
 func endlessBodies(t *testing.T, door Door) {
 	s := door.Start(t, Options{})
 	if s.Tells == nil {
 		return
 	}
 	good := s.honest(t)
-	const patience = 256 << 20 // of a client that sends until it is stopped
+	const patience = 256 << 20 // bytes that a client sends until it is stopped
 	block := strings.Repeat("x", 64<<10)
 	for name, chunked := range map[string]bool{"announced": false, "in chunks": true} {
 		c := s.bare(t)
@@ -151,8 +152,8 @@ func endlessBodies(t *testing.T, door Door) {
 	}
 }
 
-// slowBodies: the server does not wait for a client that sends a body byte by
-// byte.
+// slowBodies checks that the server does not wait for a client that sends a body
+// byte by byte.
 func slowBodies(t *testing.T, door Door) {
 	s := door.Start(t, Options{Patience: 500 * time.Millisecond})
 	if s.Tells == nil {

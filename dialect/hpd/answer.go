@@ -23,15 +23,15 @@ type call struct {
 	path
 	w      http.ResponseWriter
 	who    Who
-	code   string // of the route's refusals
+	code   string // of the route's errors
 	answer *answers.Answer
-	reads  bool // it changes nothing
-	// missing says that no session has the id of the path.
+	reads  bool // the route changes nothing
+	// missing is true if no session has the id of the path.
 	missing bool
-	data    []byte // of the body, once it was read
+	data    []byte // the body, once it was read
 }
 
-// refusal is an error that says its own status and code.
+// refusal is an error with a status and a code of its own.
 type refusal struct {
 	problem *wire.Problem
 }
@@ -42,7 +42,7 @@ func (c *call) refuse(status int, code, message string) error {
 	return &refusal{wire.NewProblem(c.surface, status, code, message)}
 }
 
-// write answers with a body in the surface's own names.
+// write writes a body with the member names of the surface.
 func (c *call) write(status int, body any) error {
 	data, err := json.Marshal(body, json.Deterministic(true))
 	if err != nil {
@@ -71,19 +71,19 @@ func (c *call) empty(status int) error {
 	return nil
 }
 
-// location sets the header to a path below the prefix, with the surface's own
-// segment. A token in the path is never part of it.
+// location sets the Location header to a path below the prefix, with the surface's
+// own segment. It never contains a token of the request's path.
 func (s *Server) location(c *call, parts ...string) {
 	c.w.Header().Set("Location", s.cfg.Prefix+"/"+strings.Join(parts, "/"))
 }
 
-// locationOfRun sets the header to a run's path. Unlike the ids of sessions
-// and branches, an agent's id may need escaping.
+// locationOfRun sets the Location header to a run's path. Unlike the ids of
+// sessions and branches, an agent's id may need escaping.
 func (s *Server) locationOfRun(c *call, session, branch, id string) {
 	s.location(c, "agents", url.PathEscape(c.agent), "sessions", session, c.surface.Segment(), branch, "runs", id)
 }
 
-// body reads the whole body, which the server has bounded, as well-formed text.
+// body reads the whole body as well-formed text. The server has bounded its size.
 func (c *call) body() ([]byte, error) {
 	if c.data != nil {
 		return c.data, nil
@@ -111,7 +111,7 @@ func (c *call) read(into any) error {
 	switch {
 	case errors.As(err, &wrong) && wrong.JSONPointer == "":
 		return fault.Wrap(fault.Invalid, err, "the body is %s; it is an object", wire.KindName(wrong.JSONKind))
-	case errors.As(err, &wrong): // its own text names Go's types
+	case errors.As(err, &wrong): // the error's own text names Go types
 		return fault.Wrap(fault.Invalid, err, "%q of the body is %s, which is the wrong JSON type", wrong.JSONPointer, wire.KindName(wrong.JSONKind))
 	case err != nil:
 		return fault.Wrap(fault.Invalid, err, "the body is not valid JSON: %v", err)
@@ -152,11 +152,11 @@ func (c *call) problemOf(err error) *wire.Problem {
 	return wire.NewProblem(c.surface, status, code, message)
 }
 
-// drainBody is how much of an unread body is read, so that a client that still
-// sends sees the answer.
+// drainBody is how much of an unread body is read, so that a client that is still
+// sending sees the response.
 const drainBody = 256 << 10
 
-// fail answers with an error.
+// fail writes an error as the response.
 func (s *Server) fail(c *call, err error) {
 	p := c.problemOf(err)
 	if p.Status == http.StatusInternalServerError {

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// branchBody is a branch as routes answer it.
+// branchBody returns the JSON body of a branch.
 func branchBody(b adapter.Summary, place branch.Place) (wire.Branch, error) {
 	out := wire.Branch{
 		ID: b.Branch, SessionID: b.Session, Description: b.Fields.Description, Tags: b.Fields.Tags,
@@ -29,7 +29,8 @@ func branchBody(b adapter.Summary, place branch.Place) (wire.Branch, error) {
 	return out, nil
 }
 
-// bodies are some branches of a session, or all, in their order.
+// bodies returns the bodies of the wanted branches of a session, or of all, in
+// their order.
 func bodies(all []adapter.Summary, wanted func(*adapter.Summary) bool) ([]wire.Branch, error) {
 	places := branch.Places(nodes(all))
 	list := []wire.Branch{}
@@ -46,7 +47,7 @@ func bodies(all []adapter.Summary, wanted func(*adapter.Summary) bool) ([]wire.B
 	return list, nil
 }
 
-// list are some branches of a session, or all, with their index entries.
+// list returns the wanted branches of a session, or all, with their index entries.
 func (s *Server) list(ctx context.Context, x session, wanted func(*adapter.Summary) bool) ([]adapter.Summary, []wire.Branch, error) {
 	all, err := s.summaries(ctx, x)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Server) list(ctx context.Context, x session, wanted func(*adapter.Summa
 	return all, found, err
 }
 
-// branchOf is one branch's body, from all of its session.
+// branchOf returns one branch's body. It reads all branches of the session.
 func (s *Server) branchOf(ctx context.Context, x *scope) (wire.Branch, error) {
 	_, list, err := s.list(ctx, x.session, func(b *adapter.Summary) bool { return b.Channel == x.channel })
 	if err != nil {
@@ -80,7 +81,8 @@ func (s *Server) listBranches(c *call) error {
 	return c.write(http.StatusOK, list)
 }
 
-// channelHeader names the hub's channel of a branch, under which /v1 knows it.
+// channelHeader names the hub's channel of a branch, by which /v1 identifies the
+// branch.
 const channelHeader = "Parley-Channel"
 
 func (s *Server) getBranch(c *call, x *scope) error {
@@ -92,7 +94,8 @@ func (s *Server) getBranch(c *call, x *scope) error {
 	return c.write(http.StatusOK, body)
 }
 
-// parentOf is the branch on whose streams a sub-agent's branch is shown, or nil.
+// parentOf returns the branch on whose streams a sub-agent's branch is shown, or
+// nil.
 func parentOf(metadata branch.Raw) *wire.Scope {
 	var m struct {
 		Kind    string `json:"kind"`
@@ -105,7 +108,7 @@ func parentOf(metadata branch.Raw) *wire.Scope {
 	return &wire.Scope{Session: m.Session, Branch: m.Branch}
 }
 
-// fieldsOf are the fields that a body gives, checked.
+// fieldsOf returns the checked fields of a body.
 func (s *Server) fieldsOf(name, description *string, tags []string, metadata map[string]wire.Raw) (branch.Fields, error) {
 	f := branch.Fields{Name: name, Description: description, Tags: tags}
 	if merged := wire.MergeMetadata(nil, metadata); len(merged) > 0 {
@@ -122,8 +125,8 @@ func (s *Server) fieldsOf(name, description *string, tags []string, metadata map
 	return f, err
 }
 
-// openBranch makes a branch that is not a fork, with its first events, and with
-// the branch main its session, in one batch. A name that is taken is a conflict.
+// openBranch creates a branch that is not a fork, with its first events and, for
+// the branch main, its session, in one batch. A name that is taken is a conflict.
 func (s *Server) openBranch(c *call, x session, creator, id string, f branch.Fields, metadata wire.Raw) (channelID string, err error) {
 	first, err := made("", creator, "", wire.BranchCreated{
 		Name: f.Name, Description: f.Description, Tags: f.Tags, BranchMetadata: f.Metadata, CreatedAt: s.now(),
@@ -180,7 +183,7 @@ func (s *Server) createBranch(c *call) error {
 	return s.answerBranch(c, x, id)
 }
 
-// answerBranch answers with a branch that was made.
+// answerBranch writes a branch that was created as the response.
 func (s *Server) answerBranch(c *call, x session, id string) error {
 	b, err := s.branch(c.Context(), x, id)
 	if err != nil {

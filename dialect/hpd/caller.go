@@ -9,19 +9,19 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// need is what a route asks of its caller.
+// need is the right that a route requires of its caller.
 type need uint8
 
 const (
 	toRead    need = iota // operators, readers, and agents in what is theirs
-	toWatch               // the same; a caller that writes over it needs the right to
+	toWatch               // the same; writing over it needs the right to write
 	toWrite               // operators, and agents in what is theirs
 	toProduce             // operators, and the agent whose run or work it is
 	toOperate             // operators
 )
 
-// mayCall refuses a caller that a route is not for. Which sessions an agent
-// sees is decided where they are looked up.
+// mayCall returns an error if a caller may not use a route. The lookup of sessions
+// decides which of them an agent sees.
 func mayCall(who Who, n need) error {
 	switch {
 	case who.Role == Nobody:
@@ -36,11 +36,11 @@ func mayCall(who Who, n need) error {
 	return nil
 }
 
-// trusted is the dialect itself, which has checked for whom it acts.
+// trusted is the dialect itself, which has checked on whose behalf it acts.
 var trusted = &hub.Caller{Anyone: true}
 
-// caller is the name that the audit records for what a caller does as an
-// identity. The dialect has checked that it may.
+// caller returns what the audit records for a caller that acts as an identity. The
+// dialect has already checked that it may.
 func caller(who Who, as string) *hub.Caller {
 	by := &hub.Caller{Anyone: true, Key: who.Key}
 	switch who.Role {
@@ -59,7 +59,7 @@ type identities struct {
 	mu  sync.Mutex // one registration at a time
 }
 
-// of returns the id of a name, which is registered if nobody has it.
+// of returns the id of a name. It registers the name if it is free.
 func (r *identities) of(ctx context.Context, name string, kind identity.Kind) (string, error) {
 	if id, ok := r.hub.FindAgent(name); ok {
 		return id, nil
@@ -69,21 +69,21 @@ func (r *identities) of(ctx context.Context, name string, kind identity.Kind) (s
 	if id, ok := r.hub.FindAgent(name); ok {
 		return id, nil
 	}
-	// With the scheme api_key nobody else registers under the name without its
-	// key.
+	// With the scheme api_key no other client can register under the name without
+	// its key.
 	p, err := r.hub.Register(ctx, hub.Registration{Proved: true, Passport: &identity.Passport{
 		Name: name, Kind: kind, Auth: identity.Auth{Scheme: identity.SchemeAPIKey},
 	}})
 	if err == nil {
 		return p.ID(), nil
 	}
-	if id, ok := r.hub.FindAgent(name); ok { // another surface was first
+	if id, ok := r.hub.FindAgent(name); ok { // another surface registered it first
 		return id, nil
 	}
 	return "", err
 }
 
-// actor is the identity under which a caller posts: an operator is the human
+// actor returns the identity under which a caller posts: for an operator, the human
 // of the setting hpd.user.
 func (s *Server) actor(ctx context.Context, who Who) (string, error) {
 	if who.Role == Agent {
@@ -92,7 +92,7 @@ func (s *Server) actor(ctx context.Context, who Who) (string, error) {
 	return s.user(ctx)
 }
 
-// user is the human that stands for operators and for the server itself.
+// user returns the human that represents operators and the server itself.
 func (s *Server) user(ctx context.Context) (string, error) {
 	return s.ids.of(ctx, s.cfg.User, identity.Human)
 }

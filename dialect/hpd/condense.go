@@ -16,9 +16,8 @@ const (
 	condensing    = 2        // branches at once
 )
 
-// condenseSoon condenses a branch in the background, unless enough others are
-// being condensed. What is not condensed is read from the log, and condensed
-// later.
+// condenseSoon condenses a branch in the background, unless enough others are being
+// condensed. An uncondensed part is read from the log, and condensed later.
 func (s *Server) condenseSoon(x *scope) {
 	select {
 	case s.condensing <- struct{}{}:
@@ -33,9 +32,8 @@ func (s *Server) condenseSoon(x *scope) {
 	})
 }
 
-// condense writes a short form of the part of a log after its last condensed
-// part, if that is long. Several may do so at once: overlapping parts are not
-// read.
+// condense writes a short form of the part of a log after its last condensed part,
+// if that is long. Several calls may run at once: overlapping parts are not read.
 func (s *Server) condense(ctx context.Context, x *scope) error {
 	last, err := s.condensedTo(ctx, x)
 	if err != nil {
@@ -57,7 +55,7 @@ func (s *Server) condense(ctx context.Context, x *scope) error {
 		}
 		data, err := marshal(part)
 		if err != nil || len(data) > adapter.MaxCondensed || part.From == 0 {
-			return err // it is read from the log
+			return err // this part is then read from the log
 		}
 		return s.noteRaw(ctx, x.channel, sender, adapter.TypeCondensed, data, branch.Ext{})
 	}
@@ -83,7 +81,7 @@ func (s *Server) condense(ctx context.Context, x *scope) error {
 	return flush()
 }
 
-// condensedTo is where the last condensed part ends; 0: there is none.
+// condensedTo returns the end of the last condensed part; 0 if there is none.
 func (s *Server) condensedTo(ctx context.Context, x *scope) (uint64, error) {
 	page, err := s.hub.Entries(ctx, hub.EntryQuery{
 		Type: adapter.Type, Home: x.session.home, Prefix: adapter.CondensedPrefix(x.channel), Reverse: true, Limit: 1,
@@ -95,7 +93,8 @@ func (s *Server) condensedTo(ctx context.Context, x *scope) (uint64, error) {
 	return part.To, err
 }
 
-// events are the events of a log from one sequence through another; 0: its end.
+// events yields the events of a log from one sequence through another; 0 is its
+// end.
 func (s *Server) events(ctx context.Context, x *scope, from, to uint64) iter.Seq2[branch.Event, error] {
 	return func(yield func(branch.Event, error) bool) {
 		for e, err := range s.hub.Log(ctx, x.channel, from, to) {
@@ -110,8 +109,8 @@ func (s *Server) events(ctx context.Context, x *scope, from, to uint64) iter.Seq
 	}
 }
 
-// projection is a branch's history as it is now: condensed parts, and from the
-// log what is in none.
+// projection returns a branch's current history: the condensed parts, and the rest
+// from the log.
 func (s *Server) projection(ctx context.Context, x *scope) (*branch.History, error) {
 	h := &branch.History{}
 	read := func(from, to uint64) error {
@@ -130,7 +129,7 @@ func (s *Server) projection(ctx context.Context, x *scope) (*branch.History, err
 			return nil, err
 		}
 		if part.From <= last || part.To < part.From {
-			continue // another call wrote it, too
+			continue // another call wrote the same part
 		}
 		if part.From > last+1 {
 			if err := read(last+1, part.From-1); err != nil {

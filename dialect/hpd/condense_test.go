@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 )
 
-// streamed makes a session whose agent said one message in so many deltas, and
-// ended its run if asked. It returns what was said.
+// streamed creates a session whose agent said one message in a number of deltas,
+// and ends its run if end is set. It returns the text.
 func (p *remote) streamed(session string, deltas int, end bool) (run object, text string) {
 	p.t.Helper()
 	p.input(p.agent, session, "main", "hi")
@@ -36,7 +36,7 @@ func (p *remote) streamed(session string, deltas int, end bool) (run object, tex
 	return w, said.String()
 }
 
-// parts are the condensed parts of a session's main branch.
+// parts returns the condensed parts of a session's main branch.
 func (r *rig) parts(session string) (n int) {
 	r.t.Helper()
 	home, err := r.hub.FindHome(r.t.Context(), "hpd", session)
@@ -50,8 +50,8 @@ func (r *rig) parts(session string) (n int) {
 	return len(page.Entries)
 }
 
-// forkText forks a session's main branch behind the message, and returns what it
-// says there, with how many records were read for it.
+// forkText forks a session's main branch after the message, and returns the text in
+// the fork and how many records were read for it.
 func (r *rig) forkText(session, id string) (text string, records int64) {
 	r.t.Helper()
 	before := r.records.Load()
@@ -68,8 +68,8 @@ func (r *rig) forkText(session, id string) (text string, records int64) {
 	return text, records
 }
 
-// A fork costs as much as its messages, not as the deltas that they were
-// streamed in.
+// The cost of a fork depends on its messages, not on the deltas in which they were
+// streamed.
 func TestForksReadNoDeltas(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -79,7 +79,7 @@ func TestForksReadNoDeltas(t *testing.T) {
 	_, want := p.streamed(few, 10, true)
 	text, cheap := r.forkText(few, "short")
 	c.Equal(text, want)
-	c.Equal(r.parts(few), 0) // it is short as it is
+	c.Equal(r.parts(few), 0) // it is short already
 	_, want = p.streamed(many, scale.N(3000), true)
 	bound := 10*cheap + 500
 	forks := 0
@@ -96,16 +96,16 @@ func TestForksReadNoDeltas(t *testing.T) {
 	}
 	cheaply()
 	r.restart()
-	r.do("GET", "/agents/far/sessions/"+many+"/branches/main/runs/active", nil) // which loads the branch
+	r.do("GET", "/agents/far/sessions/"+many+"/branches/main/runs/active", nil) // this loads the branch
 	cheaply()
-	p = r.producer("far") // and when the log goes on behind it
+	p = r.producer("far") // and when the log continues after it
 	p.input("far", many, "main", "more")
 	c.Equal(p.complete(p.work.named("input"), object{"status": "completed"}).status, 200)
 	cheaply()
 }
 
-// The fork of a log that was never condensed, while its run goes on, has
-// everything too; so has one that was condensed in the middle of a message.
+// The fork of a log that was never condensed, while its run is active, is complete
+// too; so is the fork of one that was condensed in the middle of a message.
 func TestForkWhileCondensing(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -116,7 +116,7 @@ func TestForkWhileCondensing(t *testing.T) {
 	c.Equal(r.parts(s), 0)
 	text, _ := r.forkText(s, "one")
 	c.Equal(text == want, true)
-	eventually(t, func() bool { return r.parts(s) > 0 }) // the fork asked for it
+	eventually(t, func() bool { return r.parts(s) > 0 }) // the fork started it
 	c.Equal(p.publish(w, "", delta("more")).status, 202)
 	text, _ = r.forkText(s, "two")
 	c.Equal(text == want+"more", true)

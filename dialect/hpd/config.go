@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// Config says how the API is served. The zero value of each field but Hub is a
-// sensible one.
+// Config configures the API. The zero value of each field but Hub is a usable
+// default.
 type Config struct {
 	Hub Hub
 	// Prefix is the path of the API; empty: /hpd.
@@ -22,15 +22,15 @@ type Config struct {
 	Registry *wire.Registry
 	// Producers answer inputs in this process, by the agent ids of routes.
 	Producers map[string]Producer
-	// Hosted gives the producer of an agent definition that is run in this
-	// process; nil, or a nil one, leaves its runs without a producer.
+	// Hosted returns the producer of an agent definition that runs in this process.
+	// If Hosted or its result is nil, the definition's runs have no producer.
 	Hosted func(definition wire.StoredAgent) Producer
-	// DefaultAgent takes the inputs for agents that nobody knows; empty refuses
-	// them.
+	// DefaultAgent takes the inputs for unknown agents; if it is empty, such inputs
+	// are refused.
 	DefaultAgent string
-	// User is the name of the human as whom an operator acts; empty: user.
+	// User is the name of the human that operators act as; empty: user.
 	User string
-	// Who returns whom a request comes from; nil: everyone is an operator.
+	// Who returns the caller of a request; nil: every caller is an operator.
 	Who func(*http.Request) Who
 	// Stands reports whether the caller of a stream may still read it; nil:
 	// always.
@@ -50,14 +50,14 @@ type Config struct {
 	Log           *slog.Logger     // nil: slog.Default()
 	Now           func() time.Time // nil: time.Now
 
-	// Answers are those of every dialect that are being made or read; nil: a
-	// budget of its own.
+	// Answers is the budget of responses that are being made or read, shared by all
+	// dialects; nil: a budget of its own.
 	Answers *answers.Budget
 	Limits  Limits
 }
 
-// Limits bound what clients can make the dialect hold. Zero is the default
-// given with each; the name of its config key stands in every refusal.
+// Limits bound what clients can make the dialect hold. Zero means the default given
+// with each field; every refusal names the field's config key.
 type Limits struct {
 	Sessions    int           // hpd.limits.sessions: 10,000 in one answer
 	Streams     int           // hpd.limits.streams: 10,000 at once
@@ -78,7 +78,7 @@ type Limits struct {
 	Socket      wsconn.Limits // hpd.limits.*
 }
 
-// KeepAlive is the longest silence of a stream. Readers are promised a comment
+// KeepAlive is the longest silence of a stream. Readers expect a comment at least
 // every 15 s, which includes the time to write and deliver it.
 const KeepAlive = 10 * time.Second
 
@@ -93,7 +93,7 @@ const (
 	Operator      // may do everything
 )
 
-// Who is whom a request comes from.
+// Who identifies the caller of a request.
 type Who struct {
 	Role  Role
 	Agent string // the identity's name, for role Agent

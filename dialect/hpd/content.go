@@ -13,7 +13,8 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// A content's name in the hub begins with its branch, whose id has no colon.
+// contentName returns a content's name in the hub. It begins with the branch id,
+// which has no colon.
 func contentName(branchID, name string) string { return branchID + ":" + name }
 
 func contentBody(info hub.ContentInfo) (branchID string, body wire.ContentInfo) {
@@ -65,7 +66,7 @@ func uploadError(err error) error {
 	return err
 }
 
-// filePart finds the field `file` of a form; nil if there is none.
+// filePart returns the field `file` of a form, or nil if there is none.
 func filePart(form *multipart.Reader) (*multipart.Part, error) {
 	for {
 		part, err := form.NextPart()
@@ -101,7 +102,7 @@ func (s *Server) listContent(c *call, x *scope) error {
 	}
 }
 
-// active are the types that a browser would run.
+// active reports whether a browser would run content of a type.
 func active(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil {

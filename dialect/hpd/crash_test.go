@@ -76,7 +76,8 @@ func TestCreationIsOneBatch(t *testing.T) {
 	})
 }
 
-// told is the last place that a branch was told, without what every event has.
+// told returns the last tree fields in a branch's log, without the members of every
+// event.
 func told(r *rig, branch string) object {
 	list := only(r.history("s", branch), "BRANCH_TREE_UPDATED")
 	last := list[len(list)-1]
@@ -86,7 +87,8 @@ func told(r *rig, branch string) object {
 	return last
 }
 
-// checkTree compares what every branch was told with what it is shown as.
+// checkTree compares the tree fields in the log of every branch with those that are
+// shown.
 func checkTree(c *spec.T, r *rig) {
 	c.Helper()
 	for _, b := range r.do("GET", "/sessions/s/branches", nil).list() {

@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// An input for a branch that is being deleted waits, and is then answered as
-// for one that does not exist: a branch is deleted or has a run, and whichever
-// is first refuses the other.
+// An input for a branch that is being deleted waits, and is then answered as for
+// one that does not exist. A branch is deleted or has a run: the first of the two
+// refuses the other.
 func TestInputMeetsDeletion(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"branch": "/branches/b", "session": ""} {
@@ -31,7 +31,7 @@ func TestInputMeetsDeletion(t *testing.T) {
 			go func() { answers <- r.input(agent, s, "b", "hi") }()
 			<-found
 			var once sync.Once
-			r.armed.Store(func() { once.Do(func() { close(goOn) }) }) // the deletion has begun, nothing of it is stored
+			r.armed.Store(func() { once.Do(func() { close(goOn) }) }) // the deletion has begun, but nothing of it is stored
 			c.Equal(r.do("DELETE", "/sessions/"+s+path, nil).status, 204)
 			a := <-answers
 			c.Equal(a.status, 404)

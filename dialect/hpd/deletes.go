@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// drop cancels the run of a branch that is closed or deleted. A remote
-// producer is told, because no end of the run is written that it could see.
+// drop cancels the run of a branch that is closed or deleted. It notifies a remote
+// producer, because no end of the run is written that the producer could see.
 func (s *Server) drop(channelID, reason string) {
 	if x := s.runs.get(channelID); x != nil {
 		s.runs.drop(channelID)
@@ -21,9 +21,9 @@ func (s *Server) drop(channelID, reason string) {
 	}
 }
 
-// lockBranches blocks inputs for branches that are being deleted. The caller
-// holds the lock of the session's tree, so nobody else waits for several of
-// them.
+// lockBranches blocks inputs for branches that are being deleted. The caller holds
+// the lock of the session's tree, so no other caller waits for several of these
+// locks.
 func (s *Server) lockBranches(list []adapter.Summary) (unlock func()) {
 	unlocks := make([]func(), len(list))
 	for i, b := range list {

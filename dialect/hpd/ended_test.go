@@ -7,8 +7,8 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd"
 )
 
-// Another surface of the hub can close and delete the channel of a branch, under
-// a run whose end can then not be written.
+// Another surface of the hub can close and delete the channel of a branch during a
+// run, whose end can then not be written.
 func TestBranchesThatEndElsewhere(t *testing.T) {
 	t.Parallel()
 	begun := func(c *spec.T) (*rig, *remote, string, object) {
@@ -34,7 +34,7 @@ func TestBranchesThatEndElsewhere(t *testing.T) {
 		again := r.producer("far")
 		other := r.session()
 		r.input("far", other, "main", "next")
-		t.Equal(again.work.named("input")["sessionId"], any(other)) // the first that it is given
+		t.Equal(again.work.named("input")["sessionId"], any(other)) // the first input that it gets
 	})
 	t.Run("of this process too", func(t *testing.T) {
 		t.Parallel()

@@ -49,7 +49,7 @@ func gather[T any](all iter.Seq2[T, error]) (list []T, err error) {
 	return list, nil
 }
 
-// summaries are the branches of a session in the order of their creation.
+// summaries returns the branches of a session in the order of their creation.
 func (s *Server) summaries(ctx context.Context, x session) ([]adapter.Summary, error) {
 	q := hub.EntryQuery{Home: x.home, Prefix: adapter.BranchEntry}
 	all, err := gather(entries(ctx, s.hub, q, adapter.ParseSummary))
@@ -59,12 +59,12 @@ func (s *Server) summaries(ctx context.Context, x session) ([]adapter.Summary, e
 	return all, err
 }
 
-// sessions are all sessions in the order of their creation.
+// sessions returns all sessions in the order of their creation.
 func (s *Server) sessions(ctx context.Context) ([]adapter.SessionSummary, error) {
 	return gather(entries(ctx, s.hub, hub.EntryQuery{Kind: homeKind, Prefix: adapter.SessionEntry}, adapter.ParseSessionSummary))
 }
 
-// activeRuns are the branches of all sessions that have an active run.
+// activeRuns returns the branches of all sessions that have an active run.
 func (s *Server) activeRuns(ctx context.Context) ([]adapter.Summary, error) {
 	return gather(entries(ctx, s.hub, hub.EntryQuery{Kind: homeKind, Prefix: adapter.RunEntry}, adapter.ParseSummary))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// event makes an event of a type and members.
+// event returns an event of a type with members.
 func event(name string, members ...any) object {
 	e := object{"type": name}
 	for i := 0; i < len(members); i += 2 {
@@ -28,7 +28,7 @@ func task(name string, members ...any) object {
 
 const at = "2026-03-09T10:00:00Z"
 
-// stored are events of every family that a producer's history holds.
+// stored are events of every family that is stored in the history.
 var stored = []object{
 	event("REASONING_MESSAGE_START", "messageId", "m1", "role", "assistant"),
 	event("REASONING_DELTA", "messageId", "m1", "text", "Hm."),
@@ -72,7 +72,7 @@ var shown = []object{
 	event("AGENT_TURN_FINISHED", "iteration", 1),
 }
 
-// played is one run of every family, as each surface shows it.
+// played is one run with every family, as each surface shows it.
 type played struct {
 	frames  []frame
 	sse     []object
@@ -81,7 +81,7 @@ type played struct {
 	rig     *rig
 	session string
 	turn    string
-	work    []object // what the producer was told
+	work    []object // the frames that the producer got
 }
 
 // play runs everything once, with a permission answered by HTTP and a client

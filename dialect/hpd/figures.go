@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// counts are what has happened since the server was made.
+// counts holds the counters since the server was created.
 type counts struct {
 	stored, live                 atomic.Int64 // events of producers
 	completed, failed, cancelled atomic.Int64 // runs
@@ -27,7 +27,7 @@ func (c *counts) ended(how outcome) {
 	}
 }
 
-// figure describes a metric. None has an id in a label.
+// figure describes a metric. No label contains an id.
 func figure(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("parley_hpd_"+name, help, labels, nil)
 }
@@ -44,14 +44,14 @@ var (
 	readersCut    = figure("readers_cut_off_total", "HPD readers that fell too far behind and were cut off.")
 )
 
-// Describe names the figures.
+// Describe sends the descriptions of the metrics.
 func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{runsActive, runsEnded, streamsOpen, socketsOpen, producersHere, runsWaiting, requestsOpen, eventsTotal, readersCut} {
 		to <- d
 	}
 }
 
-// Collect tells them.
+// Collect sends the current values of the metrics.
 func (s *Server) Collect(to chan<- prometheus.Metric) {
 	now := func(d *prometheus.Desc, n int) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n))
@@ -75,7 +75,7 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(readersCut, prometheus.CounterValue, float64(cut))
 }
 
-// count is how many producers are connected, and how many runs none has.
+// count returns how many producers are connected, and how many runs have none.
 func (c *pools) count() (workers, waiting int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,7 +36,7 @@ func (r *rig) figures() map[string]float64 {
 	return out
 }
 
-// The metrics count what is open and what has happened, and none has an id.
+// The metrics count what is open and what has happened, and no label has an id.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -70,7 +70,7 @@ func TestFigures(t *testing.T) {
 	c.Equal(r.figures()["runs_ended_total outcome=failed"], 1.0)
 }
 
-// An agent's runs come in the order of their start, in pages.
+// An agent's runs are listed in the order of their start, in pages.
 func TestRunsInPages(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -106,7 +106,7 @@ func TestRunsInPages(t *testing.T) {
 	c.Equal(bad.code(), "ListBranchRunsError")
 }
 
-// A name that nobody could be registered under is refused before it is.
+// A name that cannot be registered is refused with 400.
 func TestNamesOfProducers(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

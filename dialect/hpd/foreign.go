@@ -17,15 +17,15 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// foreign is a channel of another dialect as one caller has it: a session under
-// the channel's id, with the branch main. It can be watched and answered.
+// foreign is a channel of another dialect as one caller sees it: a session under
+// the channel's id, with the branch main. The caller can watch and answer it.
 type foreign struct {
 	server *Server
 	meta   *channel.Metadata
-	as     string // whose view it is; empty sees everything
+	as     string // the identity whose view it is; empty sees everything
 }
 
-// foreignRoutes are what can be done with a channel of another dialect.
+// foreignRoutes returns the routes that work for a channel of another dialect.
 func (s *Server) foreignRoutes() map[string]func(*foreign, *call) error {
 	return map[string]func(*foreign, *call) error{
 		"GET /sessions/{}":                  (*foreign).getSession,
@@ -42,8 +42,8 @@ func (s *Server) foreignRoutes() map[string]func(*foreign, *call) error {
 	}
 }
 
-// serveForeign serves a route for a channel of another dialect if no session
-// has the id. Missing is the answer if no channel has it either.
+// serveForeign serves a route for a channel of another dialect if no session has
+// the id. It returns missing if no channel has the id either.
 func (s *Server) serveForeign(c *call, found *route, missing error) error {
 	f, err := s.foreign(c)
 	if err != nil || f == nil {
@@ -63,8 +63,8 @@ func (s *Server) serveForeign(c *call, found *route, missing error) error {
 	return serve(f, c)
 }
 
-// foreign finds the channel of another dialect that a path names and the caller
-// may see; nil if there is none.
+// foreign returns the channel of another dialect that a path names and the caller
+// may see, or nil if there is none.
 func (s *Server) foreign(c *call) (*foreign, error) {
 	if !channel.ValidID(c.path.session) {
 		return nil, nil
@@ -83,7 +83,7 @@ func (s *Server) foreign(c *call) (*foreign, error) {
 	return f, nil
 }
 
-// callerOf is what a caller may see.
+// callerOf returns the hub's caller, which decides what may be seen.
 func (s *Server) callerOf(who Who) *hub.Caller {
 	switch who.Role {
 	case Operator:
@@ -100,7 +100,7 @@ func (s *Server) callerOf(who Who) *hub.Caller {
 
 func (f *foreign) name(id string) string { return f.server.hub.Name(id) }
 
-// foreignSummary is a channel as a list of sessions has it.
+// foreignSummary returns a channel as an entry of a list of sessions.
 func (s *Server) foreignSummary(m *channel.Metadata) (adapter.SessionSummary, error) {
 	names := make([]string, len(m.Participants))
 	for i, p := range m.Participants {
@@ -116,8 +116,8 @@ func (s *Server) foreignSummary(m *channel.Metadata) (adapter.SessionSummary, er
 	return adapter.SessionSummary{Session: m.ID, Channel: m.ID, Created: m.CreatedAt, SessionInfo: adapter.SessionInfo{Active: active, Metadata: metadata}}, err
 }
 
-// foreignSessions are the channels of other dialects that a caller may see, the
-// newest first, and at most as many as one answer has.
+// foreignSessions returns the channels of other dialects that a caller may see, the
+// newest first, and at most as many as one answer may hold.
 func (s *Server) foreignSessions(ctx context.Context, who Who) (list []adapter.SessionSummary, err error) {
 	o := hub.ListOptions{Newest: true, Limit: s.cfg.Limits.Sessions}
 	for {
@@ -190,9 +190,9 @@ func (f *foreign) getBranch(c *call) error {
 	return c.write(http.StatusOK, body)
 }
 
-// foreignRun is a run that is shown and not stored. It begins with an input
-// that came over HPD and ends with the next message of somebody else, or with
-// the channel.
+// foreignRun is a run that is shown and not stored. It begins with an input that
+// came over HPD and ends with the next message of another identity, or with the
+// channel.
 type foreignRun struct {
 	id, sender string
 	started    time.Time
@@ -219,7 +219,7 @@ func (r *foreignRun) after(e *envelope.Envelope, items []channel.Item) *foreignR
 	return r
 }
 
-// active is the run that is active after a sequence; nil if there is none.
+// active returns the run that is active after a sequence, or nil if there is none.
 func (f *foreign) active(ctx context.Context, seq uint64) (*foreignRun, error) {
 	if seq == 0 {
 		return nil, nil
@@ -238,7 +238,7 @@ func (f *foreign) active(ctx context.Context, seq uint64) (*foreignRun, error) {
 	return run, nil
 }
 
-// reader reads the channel's envelopes as items.
+// reader returns a reader of the channel's envelopes as items.
 func (f *foreign) reader(ctx context.Context) (channel.ItemReader, error) {
 	a, err := f.server.hub.Adapter(ctx, f.meta.ID)
 	if err != nil {

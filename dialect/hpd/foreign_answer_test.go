@@ -30,8 +30,8 @@ func (r *away) ask(channelID, name string, edit func(*hub.Request)) hub.Request 
 	return asked
 }
 
-// A request of another dialect's channel is a permission, or a question, and its
-// answer is the hub's.
+// A request of another dialect's channel is shown as a permission, or a question,
+// and its answer is stored in the hub.
 func TestForeignRequests(t *testing.T) {
 	t.Parallel()
 	r := newAway(t)
@@ -73,7 +73,7 @@ func TestForeignRequests(t *testing.T) {
 	}{
 		{"bob", object{"type": "PERMISSION_RESPONSE", "permissionId": "unknown", "sourceName": "x", "approved": true}, "notFound"},
 		{"bob", object{"type": "CLARIFICATION_RESPONSE", "requestId": asked.ID, "sourceName": "x", "question": "", "answer": "yes"}, "responseTypeMismatch"},
-		{"ada", yes, "targetMismatch"}, // nobody answers itself
+		{"ada", yes, "targetMismatch"}, // an identity cannot answer its own request
 	} {
 		status, result := respond(no.who, no.body)
 		c.Equal(status, http.StatusConflict)
@@ -90,10 +90,11 @@ func TestForeignRequests(t *testing.T) {
 	c.Equal(result, any("alreadyResolved"))
 	answered, err := r.hub.Request(t.Context(), asked.ID)
 	c.NoError(err)
-	c.Equal(answered.Answer.Choice, "approve_once") // which is how approving is offered there
+	c.Equal(answered.Answer.Choice, "approve_once") // the choice by which that dialect offers approval
 	c.Equal(answered.Answer.By.Agent, r.ids["bob"])
 
-	// Other choices make a question; what is none of them is refused.
+	// With other choices it is a question; an answer that is none of them is
+	// refused.
 	asked = r.ask(ch, "ada", func(q *hub.Request) {
 		q.Kind, q.Action, q.Choices = request.Clarification, nil, []request.Choice{{ID: "n", Label: "North pier"}, {ID: "s", Label: "South pier"}}
 	})
@@ -111,7 +112,7 @@ func TestForeignRequests(t *testing.T) {
 	c.NoError(err)
 	c.Equal(answered.Answer.Choice, "s")
 
-	// What is asked of somebody else is not there.
+	// A request to another identity is not shown.
 	hidden := r.ask(ch, "ada", func(q *hub.Request) { q.For = r.ids["ada"] })
 	c.Equal(len(r.as("bob", "GET", agent+"/requests", nil).list()), 0)
 	c.Equal(len(r.as("operator", "GET", agent+"/requests", nil).list()), 1)

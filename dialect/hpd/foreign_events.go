@@ -16,9 +16,9 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Written are the events by which an item of another dialect's channel is shown
-// to HPD's clients. Name resolves an identity's id; as is who reads, whose own
-// messages are a user's.
+// Written returns the events that show an item of another dialect's channel to
+// HPD's clients. Name resolves an identity's id. As is the reader, whose own
+// messages are shown as a user's.
 func Written(i *channel.Item, kind, as string, name func(id string) string) []wire.Payload {
 	speaker := speakerOf(i, name)
 	switch i.Kind {
@@ -27,7 +27,7 @@ func Written(i *channel.Item, kind, as string, name func(id string) string) []wi
 	case channel.ItemToolCall:
 		args, err := value.Append(nil, i.Message.Payload.At("parameters"))
 		if err != nil {
-			args = []byte("{}") // what was read can be written
+			args = []byte("{}") // these arguments were parsed before, so they can be encoded
 		}
 		return []wire.Payload{
 			wire.ToolCallStart{CallID: callID(i), Name: i.Message.ToolName(), MessageID: "call-" + callID(i)},
@@ -76,7 +76,7 @@ func diagnostic(kind string, level wire.LogLevel, source, text string) []wire.Pa
 	return []wire.Payload{wire.WorkflowDiagnostic{WorkflowName: kind, Level: level, Source: source, Message: text}}
 }
 
-// speakerOf is the name under which an item's speaker is shown.
+// speakerOf returns the name under which an item's speaker is shown.
 func speakerOf(i *channel.Item, name func(string) string) string {
 	if i.Name != "" || i.Speaker == "" {
 		return i.Name
@@ -94,7 +94,7 @@ func callID(i *channel.Item) string {
 	return i.Envelope.ID
 }
 
-// said is a message's content as text.
+// said returns a message's content as text.
 func said(i *channel.Item) string {
 	text, err := channel.SaidText(*i.Message)
 	if err != nil {
@@ -103,11 +103,12 @@ func said(i *channel.Item) string {
 	return text
 }
 
-// liveID names a message that is being written.
+// liveID returns the id of a message that is being written.
 func liveID(i *channel.Item) string { return "live-" + i.Speaker + "-" + i.ID }
 
-// messageEvents are the events of a whole message. Its id is the envelope's,
-// which is the same in every reading; one envelope may hold several.
+// messageEvents returns the events of a whole message. Its id is that of the
+// envelope, which is the same in every reading; one envelope may hold several
+// messages.
 func messageEvents(i *channel.Item, speaker, as string) []wire.Payload {
 	id, role := i.Envelope.ID, i.Message.Role
 	if role == "" {
@@ -154,7 +155,7 @@ func rename(payloads []wire.Payload, n int) []wire.Payload {
 	return payloads
 }
 
-// requestEvents are the events of a request: that it is open, and what it asks.
+// requestEvents returns the events of a request: that it is open, and its question.
 func requestEvents(i *channel.Item, asker string) []wire.Payload {
 	r := request.Request{Title: i.Text}
 	if json.Unmarshal(i.Envelope.Data, &r) != nil {
@@ -169,7 +170,7 @@ func requestEvents(i *channel.Item, asker string) []wire.Payload {
 	}, event.Payload}
 }
 
-// workEvent is a step of work as an event of a background task.
+// workEvent returns a step of work as an event of a background task.
 func workEvent(i *channel.Item, speaker string) wire.Payload {
 	id, at := callID(i), i.Envelope.CreatedAt.UTC()
 	by := wire.Invocation{AgentName: speaker, FunctionCallID: id, FunctionName: "task"}
@@ -190,7 +191,7 @@ func workEvent(i *channel.Item, speaker string) wire.Payload {
 	return wire.ToolProgress{CallID: id, Name: new("task"), Message: &text}
 }
 
-// turnEvent is a turn as an event of a workflow.
+// turnEvent returns a turn as an event of a workflow.
 func turnEvent(i *channel.Item, kind, speaker string, name func(string) string) wire.Payload {
 	var reason *string
 	if i.Text != "" {
@@ -209,12 +210,12 @@ func turnEvent(i *channel.Item, kind, speaker string, name func(string) string) 
 	return wire.WorkflowAgentCompleted{WorkflowName: kind, AgentID: speaker, AgentName: &speaker, Success: true, Progress: 1}
 }
 
-// perEnvelope is how many events one envelope makes at most: their numbers are
-// the log's sequence times this, and their place.
+// perEnvelope is the maximum number of events for one envelope. An event's number
+// is the log's sequence times this, plus the event's place.
 const perEnvelope = 1000
 
-// shownEvents are the events of an envelope, numbered. What is too many is named
-// in the last one.
+// shownEvents returns the numbered events of an envelope. If there are too many,
+// the last event says so.
 func (f *foreign) shownEvents(items []channel.Item, as string) []wire.Event {
 	var events []wire.Event
 	messages, left := 0, 0
@@ -249,7 +250,7 @@ func (f *foreign) shownEvents(items []channel.Item, as string) []wire.Event {
 	return events
 }
 
-// event is a payload with what the envelope says beside it.
+// event returns a payload with the base fields that the envelope has.
 func (f *foreign) event(i *channel.Item, p wire.Payload) wire.Event {
 	e := i.Envelope
 	event := wire.Event{Payload: p}
@@ -263,7 +264,8 @@ func (f *foreign) event(i *channel.Item, p wire.Payload) wire.Event {
 	return event
 }
 
-// traceOf is a W3C trace id, or that of a traceparent; other texts have none.
+// traceOf returns a W3C trace id, or that of a traceparent, or "" for any other
+// text.
 func traceOf(traceparent string) string {
 	const from, to = 3, 35
 	if len(traceparent) == to-from && !strings.ContainsFunc(traceparent, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {

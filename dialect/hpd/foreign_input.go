@@ -15,8 +15,8 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// Canonical is an input as a canonical message: what its messages say, in their
-// order. What is not text is named.
+// Canonical returns an input as a canonical message: the texts of its messages, in
+// their order. Other contents are named.
 func Canonical(in *wire.Input) message.Envelope {
 	var lines []string
 	for i := range in.Messages {
@@ -42,8 +42,8 @@ func contentText(c *wire.Content) string {
 	return channel.Attachment(parts...)
 }
 
-// postInput posts an input to a channel of another dialect, as the caller. The
-// run that it begins is shown and not stored: its id is the envelope's.
+// postInput posts an input to a channel of another dialect, as the caller. The run
+// that it begins is shown and not stored: its id is that of the envelope.
 func (f *foreign) postInput(c *call) error {
 	s := f.server
 	in, err := s.readInput(c)
@@ -69,13 +69,12 @@ func (f *foreign) say(ctx context.Context, in *wire.Input, who Who) (string, err
 		Channel: f.meta.ID, Sender: by, Message: Canonical(in), Origin: envelope.Origin{Dialect: dialectName},
 	}
 	if id := deref(in.ClientInputID); id != "" {
-		saying.Origin.ID = by + "/" + id // others may choose the same
+		saying.Origin.ID = by + "/" + id // other identities may choose the same id
 	}
 	return s.hub.Say(ctx, saying, caller(who, by)).Wait(ctx)
 }
 
-// explain turns refusals that pass with time into conflicts, and says whose
-// turn it is.
+// explain turns temporary refusals into conflicts, and says whose turn it is.
 func (f *foreign) explain(c *call, err error) error {
 	switch fault.ReasonOf(err) {
 	case fault.ChannelEnded:
@@ -90,7 +89,7 @@ func (f *foreign) explain(c *call, err error) error {
 	return err
 }
 
-// listRequests lists what is open in the channel.
+// listRequests lists the open requests of the channel.
 func (f *foreign) listRequests(c *call) error {
 	s := f.server
 	page, err := s.hub.Requests(c.Context(), hub.RequestQuery{Channel: f.meta.ID, State: request.Open, Limit: s.cfg.Limits.Requests})

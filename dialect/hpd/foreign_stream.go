@@ -43,7 +43,7 @@ func (f *foreign) getEvents(c *call) error {
 		}
 		if err != nil {
 			s.log.Warn("history cut off", "error", err)
-			panic(http.ErrAbortHandler) // a list that ends early must not look whole
+			panic(http.ErrAbortHandler) // a list that ends early must not look complete
 		}
 		if !seen {
 			continue
@@ -70,8 +70,8 @@ func (f *foreign) getEvents(c *call) error {
 	return cutOff(out, out.End(string(buf)+"]"))
 }
 
-// historyRange reads ?after= as the number of an event: a position names the last
-// one of its envelope.
+// historyRange reads ?after= as the number of an event. A position stands for the
+// last event of its envelope.
 func (f *foreign) historyRange(c *call) (after, limit uint64, err error) {
 	after, limit, err = historyRange(c)
 	if err != nil {
@@ -83,7 +83,8 @@ func (f *foreign) historyRange(c *call) (after, limit uint64, err error) {
 	return after, limit, nil
 }
 
-// viewer says what the caller may see of the log.
+// viewer returns a function that reports whether the caller may see an envelope of
+// the log.
 func (f *foreign) viewer(ctx context.Context) (func(*envelope.Envelope) (bool, error), error) {
 	if f.as == "" {
 		return func(*envelope.Envelope) (bool, error) { return true, nil }, nil
@@ -91,7 +92,7 @@ func (f *foreign) viewer(ctx context.Context) (func(*envelope.Envelope) (bool, e
 	return f.server.hub.Viewer(ctx, f.meta.ID, f.as)
 }
 
-// readerAt is a reader and the sequence from which it reads. A reader with
+// readerAt returns a reader and the sequence from which it reads. A reader with
 // state reads the whole log.
 func (f *foreign) readerAt(ctx context.Context, seq uint64) (channel.ItemReader, uint64, error) {
 	reader, err := f.reader(ctx)
@@ -107,15 +108,15 @@ type foreignWatch struct {
 	follower *hub.Follower
 	reader   channel.ItemReader
 	surface  wire.Surface
-	resumed  bool   // it gave a position, so it is also shown its own messages
+	resumed  bool   // it gave a position, so it also gets its own messages
 	after    uint64 // the number of the last event that it has
 	gap      *hub.Gap
 	run      *foreignRun
-	writing  map[string]int // bytes of the messages that it is shown while they are written
+	writing  map[string]int // bytes of the messages that it sees while they are written
 	pending  []foreignFrame
 }
 
-// foreignFrame is an event on its way to the reader.
+// foreignFrame is an event to be sent to the reader.
 type foreignFrame struct {
 	id   string
 	data []byte
@@ -144,11 +145,11 @@ func (f *foreign) feed(ctx context.Context, surface wire.Surface, after string) 
 
 func (f *foreign) websocket(c *call) error { return f.server.upgrade(c, f) }
 
-// execute does what a socket's frame asks for.
+// execute executes a frame of a socket.
 func (f *foreign) execute(k *socket, e *wire.Event) error {
 	if _, isResponse := wire.ResponseOf(e); isResponse {
 		if k.who.Role == Reader {
-			return nil // it watches
+			return nil // the caller only watches
 		}
 		_, err := f.respond(k.ctx, e, k.who)
 		return err
@@ -157,7 +158,7 @@ func (f *foreign) execute(k *socket, e *wire.Event) error {
 		return err
 	}
 	if _, ok := e.Payload.(wire.InterruptionRequest); ok {
-		return errNoRun(wire.MainBranch) // what is shown as a run is a turn, which its speaker ends
+		return errNoRun(wire.MainBranch) // what is shown as a run is a turn, which only its speaker ends
 	}
 	in, err := wire.InputOf(e)
 	if err != nil {
@@ -199,9 +200,9 @@ func (f *foreign) watch(ctx context.Context, surface wire.Surface, after string)
 	return w, err
 }
 
-// resume is the position after which the log is followed. For a number in the
-// middle of an envelope's events, the log is followed from before that
-// envelope, and the events that the reader has are left out.
+// resume returns the position after which the log is followed. For a number in the
+// middle of an envelope's events, the log is followed from before that envelope,
+// and the events that the reader already has are left out.
 func (w *foreignWatch) resume(ctx context.Context, after string) (journal.Position, error) {
 	place, err := parsePlace(after)
 	if err != nil {
@@ -225,11 +226,11 @@ func (w *foreignWatch) resume(ctx context.Context, after string) (journal.Positi
 	if _, stateless := w.reader.(channel.ItemFunc); stateless || err != nil {
 		return place, err
 	}
-	return journal.Position{}, nil // it needs what comes before, too
+	return journal.Position{}, nil // the reader needs what comes before, too
 }
 
-// next is the reader's next event as bytes; wake is what to wait for where there
-// is none.
+// next returns the reader's next event as bytes. If there is none, wake is the
+// channel to wait for.
 func (w *foreignWatch) next(ctx context.Context) (id string, data []byte, wake <-chan struct{}, err error) {
 	if w.gap != nil {
 		data, err := gapEvent(w.gap).Append(nil, w.surface)
@@ -251,7 +252,7 @@ func (w *foreignWatch) next(ctx context.Context) (id string, data []byte, wake <
 	return "", nil, nil, w.take(&ev)
 }
 
-// take turns what happened in the channel into frames.
+// take turns an event of the channel into frames.
 func (w *foreignWatch) take(ev *hub.Event) error {
 	items := w.reader.Read(nil, ev.Envelope)
 	if ev.Live && !ev.Side {
@@ -266,7 +267,7 @@ func (w *foreignWatch) take(ev *hub.Event) error {
 	}
 	var events []wire.Event
 	for _, e := range w.shownEvents(items, w.as) {
-		if ev.Side { // it has no place in the log
+		if ev.Side { // it has no position in the log
 			e.EventID, e.SequenceNumber = "", 0
 		} else if e.SequenceNumber <= w.after {
 			continue
@@ -286,7 +287,7 @@ func (w *foreignWatch) take(ev *hub.Event) error {
 	return w.push(w.runEnds(before, ev.Envelope), "")
 }
 
-// push adds events; the last one has the position.
+// push adds events. Only the last one carries the position.
 func (w *foreignWatch) push(events []wire.Event, position string) error {
 	for i := range events {
 		data, err := events[i].Append(nil, w.surface)
@@ -302,7 +303,7 @@ func (w *foreignWatch) push(events []wire.Event, position string) error {
 	return nil
 }
 
-// runBegins tells of a run that an envelope began.
+// runBegins returns the event of a run that an envelope began.
 func (w *foreignWatch) runBegins(before *foreignRun, e *envelope.Envelope) []wire.Event {
 	if w.run == nil || w.run == before || e.Seq*perEnvelope+perEnvelope-1 <= w.after {
 		return nil
@@ -311,7 +312,7 @@ func (w *foreignWatch) runBegins(before *foreignRun, e *envelope.Envelope) []wir
 		wire.MessageTurnStarted{MessageTurnID: w.run.id, ConversationID: w.meta.ID, AgentID: w.agent(), AgentName: w.agent()})
 }
 
-// runEnds tells of a run that an envelope ended.
+// runEnds returns the events of a run that an envelope ended.
 func (w *foreignWatch) runEnds(before *foreignRun, e *envelope.Envelope) []wire.Event {
 	if before == nil || w.run == before {
 		return nil
@@ -322,11 +323,11 @@ func (w *foreignWatch) runEnds(before *foreignRun, e *envelope.Envelope) []wire.
 	}, wire.BranchRunCompleted{RuntimeRunID: before.id, AgentID: w.agent()})
 }
 
-// agent is the agent that runs of the channel are shown under: the whole
-// channel, whoever answers.
+// agent returns the agent under which runs of the channel are shown: the whole
+// channel, regardless of who answers.
 func (w *foreignWatch) agent() string { return w.meta.Manifest.Type }
 
-// ofRun are events of a run, which are in no log.
+// ofRun returns events of a run, which are in no log.
 func (w *foreignWatch) ofRun(e *envelope.Envelope, payloads ...wire.Payload) []wire.Event {
 	events := make([]wire.Event, len(payloads))
 	for i, p := range payloads {
@@ -336,11 +337,11 @@ func (w *foreignWatch) ofRun(e *envelope.Envelope, payloads ...wire.Payload) []w
 	return events
 }
 
-// maxWriting is how many unfinished messages are shown at once; of others the
-// reader gets the finished text.
+// maxWriting is how many unfinished messages are shown at once. Of any others the
+// reader gets only the finished text.
 const maxWriting = 64
 
-// takeLive shows pieces of messages, the only live envelopes that are shown.
+// takeLive shows pieces of messages. No other live envelopes are shown.
 func (w *foreignWatch) takeLive(items []channel.Item) error {
 	var events []wire.Event
 	for n := range items {
@@ -354,7 +355,7 @@ func (w *foreignWatch) takeLive(items []channel.Item) error {
 		case i.At == 0 && !begun && len(w.writing) < maxWriting:
 			events = append(events, w.event(i, wire.TextMessageStart{MessageID: id, Role: "assistant"}))
 		case !begun || i.At != shown:
-			continue // a gap, or it begins again: the whole text follows
+			continue // a gap, or a restart: the whole text follows
 		}
 		w.writing[id] = shown + len(i.Text)
 		if i.At == 0 {
@@ -365,8 +366,8 @@ func (w *foreignWatch) takeLive(items []channel.Item) error {
 	return w.push(events, "")
 }
 
-// finishWriting ends a message that was shown while it was written: its text is
-// not shown again.
+// finishWriting ends a message that was shown while it was written. Its text is not
+// shown again.
 func (w *foreignWatch) finishWriting(e *envelope.Envelope, events []wire.Event) []wire.Event {
 	id := liveID(&channel.Item{Speaker: e.Sender, ID: e.Causation})
 	shown, begun := w.writing[id]
@@ -379,7 +380,7 @@ func (w *foreignWatch) finishWriting(e *envelope.Envelope, events []wire.Event) 
 		switch p := event.Payload.(type) {
 		case wire.TextDelta:
 			if p.MessageID != e.ID || len(p.Text) < shown {
-				return events // the text has changed: it is shown whole
+				return events // the text has changed, so it is shown as a whole
 			}
 			event.Payload = wire.TextDelta{MessageID: id, Text: p.Text[shown:]}
 		case wire.TextMessageEnd:
@@ -392,8 +393,8 @@ func (w *foreignWatch) finishWriting(e *envelope.Envelope, events []wire.Event) 
 	return left
 }
 
-// withoutMessages leaves out whole messages: clients show every live text as
-// the agent's, and the reader knows its own messages.
+// withoutMessages leaves out whole messages: clients show every live text as the
+// agent's, and the reader has its own messages already.
 func withoutMessages(events []wire.Event) []wire.Event {
 	var left []wire.Event
 	for _, e := range events {

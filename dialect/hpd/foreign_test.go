@@ -34,7 +34,7 @@ func newAway(t *testing.T) *away {
 	return r
 }
 
-// open opens a channel that waits for nobody's ack.
+// open opens a channel without waiting for acks.
 func (r *away) open(kind, knobs string, names ...string) string {
 	r.t.Helper()
 	o := hub.Opening{Type: kind, Creator: r.ids[names[0]], RequiredAcks: new(int)}
@@ -51,7 +51,7 @@ func (r *away) open(kind, knobs string, names ...string) string {
 	return opened.ID
 }
 
-// text posts a text in AG2's own way, to everyone or to some.
+// text posts an AG2 text, to everyone or to some.
 func (r *away) text(channelID, name, text string, to ...string) string {
 	r.t.Helper()
 	e := &envelope.Envelope{Channel: channelID, Sender: r.ids[name], Type: envelope.TypeText, Data: fmt.Appendf(nil, `{"text":%q}`, text)}
@@ -84,7 +84,7 @@ func livePathOf(channelID string) string {
 	return "/agents/any/sessions/" + channelID + "/branches/main/events/live"
 }
 
-// spoken are the texts of events, each with who said it.
+// spoken returns the texts of events, each with its speaker.
 func spoken(events []object) (list []string) {
 	author := ""
 	for _, e := range events {
@@ -128,7 +128,8 @@ func TestForeignChannelsAreSessions(t *testing.T) {
 	c.Equal(r.as("bob", "GET", "/sessions/"+ch+"/branches/other", nil).status, http.StatusNotFound)
 	c.Equal(r.as("bob", "GET", "/sessions/"+strings.Repeat("0", 32), nil).status, http.StatusNotFound)
 
-	// What only HPD's own sessions can is refused, and says what can be done.
+	// Operations that only HPD's own sessions support are refused, and the error
+	// says what is possible.
 	agent := "/agents/any/sessions/" + ch + "/branches/main"
 	for _, call := range [][2]string{
 		{"DELETE", "/sessions/" + ch},
@@ -147,8 +148,8 @@ func TestForeignChannelsAreSessions(t *testing.T) {
 	c.Equal(r.as("ada", "GET", "/sessions/"+ch, nil).status, http.StatusOK)
 }
 
-// One envelope makes several events: whichever of them a reader had last, what
-// follows is neither lost nor repeated.
+// One envelope becomes several events: whichever of them a reader had last, the
+// rest is neither lost nor repeated.
 func TestForeignEventsResume(t *testing.T) {
 	t.Parallel()
 	r := newAway(t)
@@ -298,7 +299,7 @@ func TestForeignInputs(t *testing.T) {
 	c.Equal(len(only(history, "BRANCH_RUN_STARTED", "BRANCH_RUN_COMPLETED")), 0)
 	c.Equal(spoken(history), []string{"ada/user: When is high tide?", "bob/assistant: At five."})
 
-	// The log has AG2's own envelope, by whom the key is for.
+	// The log has an AG2 envelope, from the identity of the key.
 	for e, err := range r.hub.Log(t.Context(), ch, 0, 0) {
 		c.NoError(err)
 		if e.ID == run {
@@ -313,7 +314,7 @@ func TestForeignInputs(t *testing.T) {
 	c.Equal(r.as("ada", "POST", agent+"/inputs", object{"text": "hello?"}).status, http.StatusConflict)
 }
 
-// Text that is being written is shown live, and not again when it is stored.
+// Text that is being written is shown live, and not repeated when it is stored.
 func TestForeignDeltas(t *testing.T) {
 	t.Parallel()
 	r := newAway(t)

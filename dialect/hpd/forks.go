@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// postFork makes a branch of the messages of another, up to one of them.
+// postFork creates a branch with the messages of another, up to one of them.
 func (s *Server) postFork(c *call) error {
 	var in wire.ForkBranch
 	if err := c.read(&in); err != nil {
@@ -48,7 +48,7 @@ func (s *Server) postFork(c *call) error {
 	if err != nil {
 		return err
 	}
-	s.condenseSoon(at) // the log is older than condensing, or its run is active
+	s.condenseSoon(at) // the log may be older than condensing, or its run active
 	s.touch(ctx, at.session)
 	return s.answerBranch(c, at.session, id)
 }
@@ -83,8 +83,8 @@ func (s *Server) fork(ctx context.Context, c *call, at *scope, creator, id, mess
 	return s.tellTree(ctx, at.session, all)
 }
 
-// forkEvents are the history of a fork: its beginning, its messages with the
-// ids that they have, and the branch's state.
+// forkEvents returns the history of a fork: its beginning, its messages under their
+// existing ids, and the branch's state.
 func forkEvents(
 	creator string, f branch.Fields, point branch.ForkPoint, place branch.Place, messages []wire.ChatMessage, state map[string]string,
 ) iter.Seq2[*envelope.Envelope, error] {

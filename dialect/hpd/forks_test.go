@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd"
 )
 
-// family is a session with one answered input on main.
+// family returns a session with one answered input on main.
 func family(t *spec.T, config hpd.Config) (r *rig, s, user string) {
 	config.Producers = map[string]hpd.Producer{"echo": hpd.Echo{}}
 	r = newRig(t, config)

@@ -37,7 +37,7 @@ func (s *Server) getEvents(c *call) error {
 		for e, err := range s.hub.Log(c.Context(), x.channel, after+1, to) {
 			if err != nil {
 				s.log.Warn("history cut off", "error", err)
-				panic(http.ErrAbortHandler) // a list that ends early must not look whole
+				panic(http.ErrAbortHandler) // a list that ends early must not look complete
 			}
 			name, base, ok := wire.Stored(e, x.wire())
 			if !ok {
@@ -57,7 +57,8 @@ func (s *Server) getEvents(c *call) error {
 	return cutOff(out, out.End(string(buf)+"]"))
 }
 
-// cutOff refuses an answer that has not begun. One that has must not look whole.
+// cutOff returns the error if the response has not begun. A response that has begun
+// is aborted, because it must not look complete.
 func cutOff(out *answers.Pieces, err error) error {
 	if err != nil && out.Begun() {
 		panic(http.ErrAbortHandler)
@@ -83,7 +84,8 @@ func historyRange(c *call) (after, limit uint64, err error) {
 	return after, limit, nil
 }
 
-// parsePlace reads a position, or a bare sequence number: then only Seq is set.
+// parsePlace reads a position, or a bare sequence number, for which only Seq is
+// set.
 func parsePlace(text string) (journal.Position, error) {
 	if seq, err := strconv.ParseUint(text, 10, 63); err == nil {
 		return journal.Position{Seq: seq}, nil

@@ -32,7 +32,7 @@ func TestBadInput(t *testing.T) {
 		status             int
 		code, says         string
 	}{
-		// Envelopes that are none.
+		// Texts that are not envelopes.
 		{"POST", a + "/inputs", `{`, 400, "InputError", "not valid"},
 		{"POST", a + "/inputs", `[]`, 400, "InputError", ""},
 		{"POST", a + "/inputs", `"x"`, 400, "InputError", ""},
@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		{"POST", a + "/responses", ``, 400, "BidirectionalResponse", "A response event envelope is required."},
 		{"POST", a + "/responses", `{"type":"USER_TEXT_INPUT","text":"x"}`, 400, "BidirectionalResponse", ""},
 		{"POST", a + "/interrupt", `{"type":"USER_TEXT_INPUT","text":"x"}`, 400, "InterruptError", ""},
-		// What a producer may not publish: nothing of the list is accepted.
+		// Events that a producer may not publish: nothing of the list is accepted.
 		{"POST", events, `[{"type":"TEXT_DELTA","messageId":"m","text":"x"},{"type":"BRANCH_CREATED"}]`, 400, "PublishError", "event 1"},
 		{"POST", events, `[{"type":"TEXT_DELTA","messageId":"m","text":"x"},{"type":"TEXT_DELTA","text":5}]`, 400, "PublishError", "event 1"},
 		{"POST", events, `[{"type":"TEXT_DELTA","messageId":"m","text":"x"},{"text":"x"}]`, 400, "PublishError", "event 1"},
@@ -66,7 +66,7 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/agents/echo/sessions/" + other + "/branches/main/inputs", `{"type":"USER_MESSAGES_INPUT","messages":[null]}`, 400, "InputError", "not null"},
 		{"POST", "/agents/echo/sessions/" + other + "/branches/main/inputs", `{"type":"USER_MESSAGES_INPUT","messages":[{"contents":[null]}]}`, 400, "InputError", "not null"},
 		{"POST", "/agents/x/sessions/" + s + "/branches", `{"branchId":"b","branchId":"c"}`, 400, "CreateBranchError", "duplicate"},
-		// Something after the value.
+		// Text after the value.
 		{"POST", "/sessions", `{} x`, 400, "CreateSessionError", "valid JSON"},
 		{"POST", "/sessions", `{"sessionId":"two"}{}`, 400, "CreateSessionError", "valid JSON"},
 		{"POST", "/agents/x/sessions/" + s + "/branches", `{"threadId":"b"}]`, 400, "CreateBranchError", "valid JSON"},
@@ -129,9 +129,9 @@ func TestBadInput(t *testing.T) {
 	far.complete(w, object{"status": "completed"})
 }
 
-// FuzzServer sends any body to any route that takes one: no answer is a failure
-// of the server, each refusal is a problem, and a refusal of an input or of a
-// producer's events stores nothing.
+// FuzzServer sends any body to any route that accepts one: no response is a server
+// error, each refusal is a problem, and a refusal of an input or of a producer's
+// events stores nothing.
 func FuzzServer(f *testing.F) {
 	r := newRig(f, hpd.Config{Producers: map[string]hpd.Producer{"echo": hpd.Echo{}}})
 	far := r.producer("far")

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Hub is what the dialect asks of the hub; *hub.Hub is one.
+// Hub is the part of the hub that the dialect uses; *hub.Hub implements it.
 type Hub interface {
 	As(by *hub.Caller) hub.Access
 	Register(ctx context.Context, r hub.Registration) (hub.Profile, error)

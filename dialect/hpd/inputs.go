@@ -15,20 +15,20 @@ import (
 
 func (s *Server) wireLimits() wire.Limits { return wire.Limits{Bytes: s.cfg.Limits.Event} }
 
-// target is who answers the inputs for an agent.
+// target is the agent or producer that answers the inputs for an agent id.
 type target struct {
 	agentID    string   // as the route names it
 	producer   Producer // nil: none in this process
 	name       string   // of the identity, or of the definition
-	definition bool     // it is a definition, which runs only if there is a producer
+	definition bool     // a definition, which runs only if there is a producer
 }
 
 func errNoAgent(id string) error {
 	return fault.New(fault.NotFound, "Agent '%.200s' was not found. Register a producer under this name, or set hpd.default_agent.", id).Because(fault.NoAgent)
 }
 
-// target finds who answers for an agent id: a producer of this process, a
-// registered identity or a definition; one that nobody has is the default agent's.
+// target finds what answers for an agent id: a producer of this process, a
+// registered identity or a definition. An unknown id goes to the default agent.
 func (s *Server) target(ctx context.Context, agentID string) (target, error) {
 	for _, id := range []string{agentID, s.cfg.DefaultAgent} {
 		if id == "" {
@@ -78,8 +78,8 @@ func (s *Server) postInput(c *call) error {
 	return c.write(http.StatusAccepted, wire.InputAccepted{RuntimeRunID: run.id, StartedAt: run.started})
 }
 
-// startRun stores the beginning of a run with its messages, and passes it to
-// its producer. What it returns without an error is durable.
+// startRun stores the beginning of a run with its messages, and passes it to its
+// producer. If it returns no error, the run is durable.
 func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wire.Input, who Who) (*run, error) {
 	// The run begins even if the client disconnects before the answer.
 	ctx = context.WithoutCancel(ctx)
@@ -94,7 +94,7 @@ func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wi
 	unlock := s.locks.lock(at.channel)
 	defer unlock()
 	x, err := s.beginRun(ctx, at, to, in, by)
-	if hub.Deleted(err) { // while this waited for the lock
+	if hub.Deleted(err) { // it was deleted while this waited for the lock
 		return nil, errNoBranch(at.branch, at.session.id)
 	}
 	if err != nil {
@@ -118,8 +118,8 @@ func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wi
 	return x, nil
 }
 
-// beginRun writes BRANCH_RUN_STARTED, MESSAGE_TURN_STARTED and the messages as
-// one batch. The adapter refuses it where a run is active.
+// beginRun writes BRANCH_RUN_STARTED, MESSAGE_TURN_STARTED and the messages as one
+// batch. The adapter refuses the batch if a run is active.
 func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.Input, by string) (*run, error) {
 	if active := s.runs.get(at.channel); active != nil && !active.ends(ctx) {
 		return nil, fault.New(fault.Conflict, "Branch '%s' has an active run, %s; wait for its end or interrupt it.", at.branch, active.id).Because(fault.RunActive)
@@ -173,7 +173,7 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 		stopBubbling()
 		x.cancel()
 		close(x.over)
-		if fault.CodeOf(err) == fault.TooLarge { // all of it together
+		if fault.CodeOf(err) == fault.TooLarge { // the events of the batch together
 			err = fault.Wrap(fault.TooLarge, err, "%v. Upload large contents by POST …/content and send their uris", err)
 		}
 		return nil, err
@@ -183,7 +183,7 @@ func (s *Server) beginRun(ctx context.Context, at *scope, to target, in *wire.In
 	return x, nil
 }
 
-// beginning are the first events of a run.
+// beginning returns the first events of a run.
 func (x *run) beginning(by string, in *wire.Input) ([]*envelope.Envelope, error) {
 	started, err := made(x.scope.channel, by, x.turn, wire.BranchRunStarted{RuntimeRunID: x.id, AgentID: x.agentID, StartedAt: x.started},
 		branch.Ext{Agent: x.agent, Remote: x.remote, Asked: x.member != nil})
@@ -208,7 +208,7 @@ func (x *run) beginning(by string, in *wire.Input) ([]*envelope.Envelope, error)
 	return list, nil
 }
 
-// produce does a run in this process, and ends it.
+// produce executes a run in this process, and ends it.
 func (s *Server) produce(x *run, p Producer, work Work) {
 	err := s.guarded(func() error { return p.OnInput(x.ctx, &Run{server: s, run: x}, work) })
 	x.mu.Lock()
@@ -223,7 +223,7 @@ func (s *Server) produce(x *run, p Producer, work Work) {
 	case err != nil:
 		how.errorType, how.message = failure(err)
 	}
-	// It ends even while the server closes, and may have been cancelled
+	// The run ends even while the server closes, and may have been cancelled
 	// before.
 	if err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
 		s.log.Warn("run not completed", "run", x.id, "error", err)
@@ -275,9 +275,8 @@ func (s *Server) interruptScope(ctx context.Context, at *scope, e *wire.Event) e
 	return s.interrupt(context.WithoutCancel(ctx), x, request, e.EventFlowID)
 }
 
-// settle ends the runs of a session that a restart interrupted, and writes
-// tree updates that are missing, once and before anything of the session is
-// answered.
+// settle ends the runs of a session that a restart interrupted, and writes missing
+// tree updates. It does so once, before any request for the session is answered.
 func (s *Server) settle(ctx context.Context, x session) error {
 	unlock := s.locks.lock("settle/" + x.home)
 	defer unlock()
@@ -303,8 +302,8 @@ func (s *Server) settle(ctx context.Context, x session) error {
 	return nil
 }
 
-// recover ends a run of an earlier process, or takes it over if its producer
-// is a process of its own or an agent that answers in another dialect.
+// recover ends a run of an earlier process. It takes the run over instead if its
+// producer is another process or an agent that answers in another dialect.
 func (s *Server) recover(ctx context.Context, of session, branchID string) error {
 	at, err := s.branch(ctx, of, branchID)
 	if err != nil {
@@ -320,7 +319,7 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 		return nil
 	}
 	if m, err := s.hub.Channel(ctx, at.channel); err != nil || m.State.Terminal() {
-		return err // a closed branch accepts no end of its run; project says that it is lost
+		return err // a closed branch accepts no end of its run; markLost reports the run as lost
 	}
 	x := &run{
 		id: active.ID, scope: at, agentID: active.AgentID, name: s.hub.Name(active.Agent), agent: active.Agent, turn: active.Turn,
@@ -333,7 +332,7 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 	if x.remote {
 		return s.adopt(ctx, x, active.Seq)
 	}
-	x.asked = true // what it asked is in the hub
+	x.asked = true // the hub may have requests of it
 	itself, err := s.askedItself(ctx, at.channel, active.Seq)
 	if err != nil {
 		return err
@@ -356,7 +355,7 @@ func (s *Server) adopt(ctx context.Context, x *run, from uint64) error {
 	}
 	x.work.Messages, x.handed, x.asked = messages, true, true
 	if kept := x.scope.state.Waiting; kept != nil && kept.Run == x.id {
-		x.work.RunConfig, x.handed = kept.RunConfig, false // no producer has had it
+		x.work.RunConfig, x.handed = kept.RunConfig, false // no producer has received it
 	}
 	if err := s.adoptRequests(ctx, x); err != nil {
 		return err

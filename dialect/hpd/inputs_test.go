@@ -98,13 +98,13 @@ func TestInputFamily(t *testing.T) {
 		before := r.do("GET", base+"/runs/active", nil)
 		refused := r.do("DELETE", "/sessions/"+s+"/branches/b", nil)
 		t.Equal(refused.status, 409)
-		t.Equal(refused.code(), "DeleteBranchError") // not a code of runs
+		t.Equal(refused.code(), "DeleteBranchError") // not a code for runs
 		t.Equal(string(r.do("GET", base+"/runs/active", nil).raw), string(before.raw))
 		close(g.open)
 		var transcript branch.Transcript
 		for _, e := range w.until("BRANCH_RUN_COMPLETED") {
 			if e["type"] == "BRANCH_RUN_COMPLETED" {
-				t.Equal(any(transcript.Run), e["runtimeRunId"]) // busy up to the run's own end
+				t.Equal(any(transcript.Run), e["runtimeRunId"]) // busy until the run's own end
 			}
 			data, err := json.Marshal(e)
 			t.NoError(err)
@@ -128,6 +128,6 @@ func TestInputFamily(t *testing.T) {
 		}
 		t.Equal(d.do("POST", "/agents/p/sessions/"+d.session+"/branches/subagent/scout/responses", object{"type": "PERMISSION_RESPONSE", "permissionId": "q", "sourceName": "s", "approved": true}).status, 200)
 		w.until("BRANCH_RUN_COMPLETED")
-		t.Equal(len(only(d.history(d.session, "main"), "TEXT_DELTA")), 0) // stored with the child only
+		t.Equal(len(only(d.history(d.session, "main"), "TEXT_DELTA")), 0) // stored on the child's branch only
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// The oldest clients start a run and read its events in one call, and answer
-// each kind of request at a route of its own.
+// legacyRoutes returns the routes of the oldest clients, which start a run and read
+// its events in one call, and answer each kind of request at a route of its own.
 func (s *Server) legacyRoutes() []route {
 	return []route{
 		{"POST", agentPath + "/stream", toWrite, "InputError", "Starts a run and streams it to its end; older clients' form of inputs.", s.postStream},
@@ -18,8 +18,8 @@ func (s *Server) legacyRoutes() []route {
 	}
 }
 
-// postStream starts a run and answers with its events, up to its end. The run
-// continues if the reader disconnects.
+// postStream starts a run and streams its events, up to its end. The run continues
+// if the reader disconnects.
 func (s *Server) postStream(c *call) error {
 	in, err := s.readInput(c)
 	if err != nil {
@@ -38,7 +38,8 @@ func (s *Server) postStream(c *call) error {
 	})
 }
 
-// respondAs takes responses of one type, which the body need not name.
+// respondAs returns a handler for responses of one type, which the body need not
+// name.
 func (s *Server) respondAs(name string) func(*call) error {
 	return func(c *call) error {
 		data, err := c.body()

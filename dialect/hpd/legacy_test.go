@@ -27,7 +27,7 @@ func TestStreamOfOneRun(t *testing.T) {
 			c.NoError(err)
 			c.Equal(res.StatusCode, 200)
 			c.Equal(res.Header.Get("Content-Type"), "text/event-stream")
-			data, err := io.ReadAll(res.Body) // it ends by itself, well
+			data, err := io.ReadAll(res.Body) // it ends by itself, without an error
 			c.NoError(err)
 			c.NoError(res.Body.Close())
 			text := string(data)
@@ -51,7 +51,7 @@ func TestStreamOfOneRun(t *testing.T) {
 	c.Equal(busy.do("POST", "/agents/g/sessions/"+s+"/branches/main/stream", `{"text":"x"}`).code(), "BranchRunActive")
 }
 
-// Each kind of answer has had a route of its own.
+// Each kind of answer had a route of its own.
 func TestRespondRoutes(t *testing.T) {
 	t.Parallel()
 	for path, row := range map[string]struct {
@@ -86,7 +86,8 @@ func TestRespondRoutes(t *testing.T) {
 	}
 }
 
-// What a server without evaluations answers, and what it has no route for.
+// The responses of a server without evaluations, and the routes that it does not
+// have.
 func TestNoSuchRoute(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -66,7 +66,7 @@ func TestLimitOfSessions(t *testing.T) {
 	c.Equal(len(r.do("POST", "/sessions/search", object{"offset": 2}).list()), 1)
 }
 
-// clarify asks as a remote producer.
+// clarify sends a request as a remote producer.
 func (p *remote) clarify(w object, id string) answer {
 	ask := object{"type": "CLARIFICATION_REQUEST", "requestId": id, "sourceName": "s", "question": "?"}
 	return p.do("POST", p.at(w)+"/requests?runtimeRunId="+w["runtimeRunId"].(string), ask)
@@ -88,13 +88,13 @@ func TestLimitOfRequests(t *testing.T) {
 	}
 	list := p.do("GET", p.at(w)+"/requests", nil).list()
 	c.Equal([]any{len(list), list[0]["requestId"], list[1]["requestId"]}, []any{2, "q0", "q1"})
-	for i := range 3 { // those that are not listed are answered too
+	for i := range 3 { // requests that are not listed are answered too
 		c.Equal(p.clarified(w, fmt.Sprint("q", i)).status, 200)
 	}
 	c.Equal(p.clarified(w, "q2").code(), "AlreadyResolved")
-	// It is not among the last two, once its own end was told.
+	// It is not among the last two, once its own end was shown.
 	eventually(t, func() bool { return p.clarified(w, "q0").code() == "NotFound" })
-	// After a restart the newest are taken over, in the order of asking.
+	// After a restart the newest requests are taken over, in the order of asking.
 	p.work.close()
 	r.crash()
 	p = r.producer("far")
@@ -113,10 +113,10 @@ func TestLimitOfKeys(t *testing.T) {
 	watch := r.watch(live("far", s), nil)
 	r.input("far", s, "main", "hi")
 	w := p.work.named("input")
-	for _, key := range []string{"a", "a", "b", "a", "b", "c", "c", "a"} { // c makes room, and forgets a
+	for _, key := range []string{"a", "a", "b", "a", "b", "c", "c", "a"} { // c drops the oldest key, a
 		c.Equal(p.publish(w, key, object{"type": "CARGO_LOADED", "key": key}).status, 202)
 	}
-	for range 3 { // what is stored is never written twice
+	for range 3 { // stored events are never written twice
 		for _, key := range []string{"d", "e", "f"} {
 			c.Equal(p.publish(w, key, delta(key)).status, 202)
 		}
@@ -147,7 +147,7 @@ func TestLimitOfWork(t *testing.T) {
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	_, err = io.WriteString(conn, "GET /hpd/agents/far/work HTTP/1.1\r\nHost: x\r\n\r\n")
 	c.NoError(err)
-	_, err = conn.Read(make([]byte, 16)) // it is there
+	_, err = conn.Read(make([]byte, 16)) // it is connected
 	c.NoError(err)
 	runs := map[any]bool{}
 	for range inputs {
@@ -156,11 +156,11 @@ func TestLimitOfWork(t *testing.T) {
 		runs[a.object()["runtimeRunId"]] = true
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(wait))
-	if _, err := io.Copy(io.Discard, conn); err != nil { // it is cut off, or nothing would end the stream
+	if _, err := io.Copy(io.Discard, conn); err != nil { // it is cut off; otherwise the stream would not end
 		var late net.Error
 		c.False(errors.As(err, &late) && late.Timeout(), "the producer was not cut off")
 	}
-	p := r.producer("far") // is told everything, however much that is
+	p := r.producer("far") // gets everything, however much that is
 	for range inputs {
 		w := p.work.named("input")
 		c.True(runs[w["runtimeRunId"]], "a run comes twice, or is not one: %v", w["runtimeRunId"])
@@ -181,7 +181,7 @@ func TestLimitOfRecent(t *testing.T) {
 			r.input("echo", s, "main", "hi")
 			seen := watch.until("BRANCH_RUN_COMPLETED")
 			c.Equal(types(seen)[:2], []string{"BRANCH_RUN_STARTED", "MESSAGE_TURN_STARTED"})
-			c.Equal(seen[0]["traceId"] != nil, traced) // what follows in its batch took its place
+			c.Equal(seen[0]["traceId"] != nil, traced) // the next event of its batch took its place
 		})
 	}
 }
@@ -199,7 +199,7 @@ func TestLimitOfRemembered(t *testing.T) {
 		c.Equal(r.input("p", s, "main", "x").status, 202)
 	}
 	r.crash()
-	for range 3 { // each forgets the one before, and is looked at again
+	for range 3 { // each drops the one before, which is then checked again
 		for _, s := range sessions {
 			list := r.do("GET", "/agents/p/sessions/"+s+"/branches/main/runs", nil).list()
 			c.Equal([]any{len(list), list[0]["error"].(object)["type"]}, []any{1, "RuntimeLost"})

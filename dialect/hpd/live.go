@@ -23,13 +23,13 @@ type watching struct {
 	scope    *scope
 	surface  wire.Surface
 	resumed  bool     // it gave a position, so it also gets stored events that are not shown live
-	gap      *hub.Gap // its position is gone
-	run      string   // the run with whose end the stream ends; empty: none
-	over     bool     // the end was shown
+	gap      *hub.Gap // set if its position no longer exists
+	run      string   // the run whose end ends the stream; empty: none
+	over     bool     // the end of the run was shown
 }
 
-// watch follows a branch, from now on or after a position. It exists when watch
-// returns: whatever is published afterwards arrives.
+// watch follows a branch, from now on or after a position. The reader gets
+// everything that is published after watch returns.
 func (s *Server) watch(ctx context.Context, x *scope, surface wire.Surface, after string) (*watching, error) {
 	w := &watching{scope: x, surface: surface, resumed: after != ""}
 	o := hub.FollowOptions{Queue: s.cfg.Limits.Behind, Bytes: s.cfg.Limits.BehindBytes, Strict: true, FromNow: !w.resumed}
@@ -51,7 +51,7 @@ func (s *Server) watch(ctx context.Context, x *scope, surface wire.Surface, afte
 	return w, err
 }
 
-// wholePosition completes a bare sequence number with the log's own epoch.
+// wholePosition adds the log's own epoch to a bare sequence number.
 func (s *Server) wholePosition(ctx context.Context, x *scope, place journal.Position) (journal.Position, error) {
 	if place.Epoch != 0 || place.Incarnation != 0 {
 		return place, nil
@@ -64,13 +64,13 @@ func (s *Server) wholePosition(ctx context.Context, x *scope, place journal.Posi
 	return head, nil
 }
 
-// gapEvent tells a reader that its position no longer exists.
+// gapEvent returns the event that reports that a position no longer exists.
 func gapEvent(gap *hub.Gap) *wire.Event {
 	return &wire.Event{Payload: wire.StreamGap{Reason: gap.Reason, After: gap.Head.String()}}
 }
 
-// next is the reader's next event as bytes; wake is what to wait for where
-// there is none.
+// next returns the reader's next event as bytes. If there is none, wake is the
+// channel to wait for.
 func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte, wake <-chan struct{}, err error) {
 	if w.gap != nil {
 		data, err := gapEvent(w.gap).Append(nil, w.surface)
@@ -81,7 +81,7 @@ func (s *Server) next(ctx context.Context, w *watching) (id string, data []byte,
 		return "", nil, nil, errRunShown
 	}
 	ev, wake, err := w.follower.TryNext(ctx)
-	if _, ok := errors.AsType[*hub.Gap](err); ok { // a log that is followed ends by its deletion only
+	if _, ok := errors.AsType[*hub.Gap](err); ok { // a log that is being followed has a gap only after its deletion
 		err = errNoBranch(w.scope.branch, w.scope.session.id)
 	}
 	if err != nil || wake != nil {
@@ -127,8 +127,7 @@ func (s *Server) live(c *call, x *scope) error {
 	return s.stream(c, x, after, nil)
 }
 
-// stream watches a branch, runs what the stream was opened for, if anything,
-// and writes the branch's events.
+// stream watches a branch, calls begin, if any, and writes the branch's events.
 func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) error) error {
 	return s.streamFrom(c, func(ctx context.Context) (feed, error) {
 		w, err := s.watch(ctx, x, c.surface, after)
@@ -145,9 +144,10 @@ func (s *Server) stream(c *call, x *scope, after string, begin func(*watching) e
 	})
 }
 
-// feed is what a stream writes.
+// feed is the source of a stream.
 type feed struct {
-	// next is the next event as bytes, or what to wait for where there is none.
+	// next returns the next event as bytes, or a channel to wait for if there is
+	// none.
 	next  func() (id string, data []byte, wake <-chan struct{}, err error)
 	close func()
 }
@@ -183,7 +183,7 @@ func (s *Server) streamFrom(c *call, open func(context.Context) (feed, error)) e
 		})
 	})
 	if hub.Deleted(err) || errors.Is(err, errRunShown) {
-		return nil // the clean ends
+		return nil // regular ends
 	}
 	if fault.CodeOf(err) == fault.SlowReader || errors.Is(err, sse.ErrSlow) {
 		s.counts.cutOff.Add(1)
@@ -192,11 +192,11 @@ func (s *Server) streamFrom(c *call, open func(context.Context) (feed, error)) e
 	if c.Context().Err() == nil {
 		s.explain(stream, err)
 	}
-	panic(http.ErrAbortHandler) // without the final chunk, which the client takes for a deletion
+	panic(http.ErrAbortHandler) // leave out the final chunk, which the client takes for a deletion
 }
 
-// mayWrite is checked before each write of a stream: its key must still be
-// valid, and its share of all answers must have room.
+// mayWrite returns the check before each write of a stream: its key must still be
+// valid, and its share of all answers must have space.
 func (s *Server) mayWrite(c *call) func(context.Context, int) (func(), error) {
 	return func(ctx context.Context, size int) (func(), error) {
 		if !s.cfg.Stands(c.Request) {
@@ -206,7 +206,7 @@ func (s *Server) mayWrite(c *call) func(context.Context, int) (func(), error) {
 	}
 }
 
-// explain tells a reader why the server ends its stream.
+// explain sends a reader the reason why the server ends its stream.
 func (s *Server) explain(stream *sse.Stream, err error) {
 	if code := fault.CodeOf(err); s.ctx.Err() != nil || code == fault.SlowReader || code == fault.AuthFailed || errors.Is(err, sse.ErrSlow) {
 		return
@@ -214,11 +214,12 @@ func (s *Server) explain(stream *sse.Stream, err error) {
 	e := &wire.Event{Payload: wire.MessageTurnError{Message: "the stream ended: " + err.Error()}}
 	if data, err := e.Append(nil, wire.Branches); err == nil {
 		stream.Event("", "", data)
-		_ = stream.Flush(s.ctx) // it ends anyhow
+		_ = stream.Flush(s.ctx) // the stream ends in any case
 	}
 }
 
-// attend tells the hub that the identity of an agent's key reads, until leave.
+// attend registers the identity of an agent's key as a reader at the hub, until
+// leave is called.
 func (s *Server) attend(who Who, address string) (leave func()) {
 	id := ""
 	if who.Role == Agent {
@@ -227,7 +228,7 @@ func (s *Server) attend(who Who, address string) (leave func()) {
 	return s.hub.Attend(id, "hpd", address)
 }
 
-// seat counts a stream.
+// seat counts a stream, or returns an error if there are too many.
 func (s *Server) seat() (release func(), err error) {
 	select {
 	case s.streams <- struct{}{}:
@@ -237,7 +238,7 @@ func (s *Server) seat() (release func(), err error) {
 	}
 }
 
-// during is a context that ends with the request or when the server drains.
+// during returns a context that ends with the request or when the server drains.
 func (s *Server) during(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.draining, cancel)

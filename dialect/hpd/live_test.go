@@ -28,7 +28,7 @@ func TestLive(t *testing.T) {
 	spec.Check(t, "hpd-events#108 hpd-events#111: headers come at once, and what is published then arrives", func(t *spec.T) {
 		r := newRig(t, echo)
 		s := r.session()
-		w := r.watch(live(s), nil) // returns with the headers, and no event was published
+		w := r.watch(live(s), nil) // returns with the headers, before any event is published
 		t.Equal(w.res.Header.Get("Content-Type"), "text/event-stream")
 		t.Equal(w.res.Header.Get("Cache-Control"), "no-cache")
 		t.Equal(w.res.Header.Get("Connection"), "keep-alive")

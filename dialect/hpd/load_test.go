@@ -19,7 +19,7 @@ import (
 	"github.com/parley-hub/parley/internal/scale"
 )
 
-// stepped publishes deltas as it is let, and ends when the steps do.
+// stepped publishes a delta for each step, and ends when the steps end.
 type stepped struct{ steps chan string }
 
 func (p stepped) OnInput(ctx context.Context, run *hpd.Run, _ hpd.Work) error {
@@ -38,8 +38,8 @@ func (p stepped) OnInput(ctx context.Context, run *hpd.Run, _ hpd.Work) error {
 	}
 }
 
-// Of many readers of one branch one stops reading: it is cut off within its
-// bound, the others get everything in order, and it resumes where it was.
+// Of many readers of one branch one stops reading: it is cut off within its bound,
+// the others get everything in order, and it resumes at its position.
 func TestManyReadersOfOneBranch(t *testing.T) {
 	t.Parallel()
 	readers, deltas := min(scale.N(250), 1_000), 200
@@ -89,7 +89,7 @@ func TestManyReadersOfOneBranch(t *testing.T) {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for i := range deltas {
-		for int64(i)-behind() > 8 && !t.Failed() { // no reader that reads falls behind
+		for int64(i)-behind() > 8 && !t.Failed() { // no active reader falls behind
 			<-poll.C
 		}
 		p.steps <- fmt.Sprintf("%d %s", i, padding)
@@ -97,7 +97,7 @@ func TestManyReadersOfOneBranch(t *testing.T) {
 	close(p.steps)
 	reading.Wait()
 
-	// What reached the stuck reader ends without the final chunk.
+	// The stuck reader's stream ends without the final chunk.
 	w := &reader{t: t, res: &http.Response{Body: stuck}, cancel: func() {}, events: make(chan frame, deltas+10)}
 	w.pump()
 	last, seen := "", 0
@@ -148,8 +148,8 @@ func (r *rig) lines(path string) io.ReadCloser {
 	return res.Body
 }
 
-// Many runs in process stream at once when the store ends without a word: what
-// was acknowledged is in the history, and each run has ended once.
+// Many runs in this process stream at once when the store crashes: all acknowledged
+// events are in the history, and each run has ended once.
 func TestManyRunsAndACrash(t *testing.T) {
 	t.Parallel()
 	runs := min(scale.N(50), 200)
@@ -167,7 +167,7 @@ func TestManyRunsAndACrash(t *testing.T) {
 			total.Add(1)
 		}
 	})
-	begin := make(chan struct{}) // when all have begun: those that talk leave the others little
+	begin := make(chan struct{}) // closed when all have begun: runs that stream leave the others little time
 	waiting := hpd.ProducerFunc(func(ctx context.Context, run *hpd.Run, work hpd.Work) error {
 		select {
 		case <-begin:

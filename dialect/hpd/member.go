@@ -13,21 +13,21 @@ import (
 )
 
 // An agent without a producer that reads the hub in another dialect is asked
-// directly: it is a member of the branch, its own dialect shows it the branch,
-// and its text there is the run's answer.
+// directly: it is a member of the branch, its own dialect shows it the branch, and
+// its text there is the run's answer.
 
-// member is how a run learns what its agent does.
+// member notifies a run of the actions of its agent.
 type member struct {
 	answered chan struct{} // has an entry once the agent has said something
-	failed   chan string   // why the agent failed the turn
+	failed   chan string   // the reason why the agent failed the turn
 }
 
 func newMember() *member {
 	return &member{answered: make(chan struct{}, 1), failed: make(chan string, 1)}
 }
 
-// memberListener tells runs what their agents do. It is called on the hub's
-// delivery path, and never waits.
+// memberListener notifies runs of the actions of their agents. The hub calls it on
+// its delivery path, so it never waits.
 type memberListener struct {
 	hub.NoopListener
 	server *Server
@@ -57,9 +57,9 @@ func (l memberListener) TurnFailed(channelID, agent, _, message string) {
 	}
 }
 
-// ChannelEvent handles the end of a branch, which another surface of the hub
-// can cause too: its run accepts nothing more, and is not given to a producer
-// again.
+// ChannelEvent handles the end of a branch, which another surface of the hub can
+// cause too. The branch's run then accepts nothing more, and is not given to a
+// producer again.
 func (l memberListener) ChannelEvent(ev hub.ChannelEvent) {
 	if ev.Kind != "closed" && ev.Kind != "deleted" || l.server.runs.get(ev.Channel) == nil {
 		return
@@ -89,7 +89,7 @@ func (s *Server) awaitMember(x *run) {
 	}
 }
 
-// memberOutcome is how a run ends; false: somebody else ended it.
+// memberOutcome returns how a run ends; false if something else has ended it.
 func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
 	invited, cancel := context.WithTimeout(x.ctx, s.cfg.InviteTimeout)
 	err := s.hub.AwaitAck(invited, x.agent, x.scope.channel)
@@ -100,7 +100,7 @@ func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
 	case err != nil:
 		return outcome{errorType: wire.NoProducer, message: "Agent '" + x.agentID + "' did not answer its invitation in time."}, true
 	}
-	// It may have answered before the run was known here.
+	// It may have answered before the run was registered here.
 	if err := s.hearAgain(x); err != nil && x.ctx.Err() == nil {
 		return outcome{errorType: wire.RuntimeLost, message: err.Error()}, true
 	}
@@ -125,8 +125,9 @@ func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
 	}
 }
 
-// memberCut is the end of a run that was interrupted. A run that the server's
-// shutdown interrupts continues at the next start: its agent is still asked.
+// memberCut returns the end of a run that was interrupted. A run that is
+// interrupted by the server's shutdown continues at the next start: its agent is
+// still asked.
 func (s *Server) memberCut(x *run) (outcome, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -136,8 +137,8 @@ func (s *Server) memberCut(x *run) (outcome, bool) {
 	return outcome{cancelled: true}, true
 }
 
-// askedItself reports whether the run that began at a sequence asks its agent, and no
-// producer.
+// askedItself reports whether the run that began at a sequence asks its agent
+// directly instead of a producer.
 func (s *Server) askedItself(ctx context.Context, channelID string, seq uint64) (bool, error) {
 	for e, err := range s.hub.Log(ctx, channelID, seq, seq) {
 		if err != nil {
@@ -148,7 +149,7 @@ func (s *Server) askedItself(ctx context.Context, channelID string, seq uint64) 
 	return false, nil
 }
 
-// hearAgain reads what the log has of the run.
+// hearAgain reads the run's envelopes from the log.
 func (s *Server) hearAgain(x *run) error {
 	state, err := s.state(x.ctx, x.scope.channel)
 	if err != nil || state.Run == nil || state.Run.ID != x.id {

@@ -10,12 +10,12 @@ import (
 	"github.com/parley-hub/parley/internal/openapi"
 )
 
-// names of the ids in a path, by the segment before them.
+// idNames are the names of the ids in a path, by the segment before them.
 var idNames = map[string]string{
 	"agents": "agentId", "sessions": "sessionId", "branches": "branchId", "threads": "threadId", "runs": "runtimeRunId", "content": "contentId",
 }
 
-// openAPIPath is a route's path with names for its ids.
+// openAPIPath returns a route's path with names for its ids.
 func openAPIPath(path string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -26,8 +26,8 @@ func openAPIPath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// openAPI describes every route under both names, from the table that serves
-// them.
+// openAPI describes every route under both names. It uses the table that serves the
+// routes.
 func (s *Server) openAPI(c *call) error {
 	named := object{"Problem": problemSchema, "Event": eventSchema}
 	surfaces := []*openapi.Types{
@@ -87,7 +87,7 @@ func (b body) operation(types *openapi.Types, path string) object {
 	return operation
 }
 
-// knownSchemas are those of types that stand for others.
+// knownSchemas are the schemas of placeholder types.
 var knownSchemas = map[reflect.Type]object{
 	reflect.TypeFor[event](): openapi.Ref("Event"),
 	reflect.TypeFor[form]():  {"type": "object", "required": []string{"file"}, "properties": object{"file": object{"type": "string", "format": "binary"}}},

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-hub/parley/internal/sse"
 )
 
-// body describes what a route takes and answers.
+// body describes the request and the response of a route.
 type body struct {
 	in       any      // a value of the request's type; nil: none
 	needs    []string // members that a request must have
@@ -58,7 +58,7 @@ var (
 	}
 )
 
-// content describes the four routes below a base.
+// content adds the descriptions of the four content routes below a base.
 func content(base string, into map[string]body) {
 	into["POST "+base] = body{in: form{}, status: 201, out: wire.ContentInfo{}}
 	into["GET "+base] = body{status: 200, out: []wire.ContentInfo{}}
@@ -66,7 +66,7 @@ func content(base string, into map[string]body) {
 	into["DELETE "+base+"/{}"] = body{status: 204}
 }
 
-// bodies describe every route, by method and path.
+// bodiesOf returns the description of every route, by method and path.
 func bodiesOf() map[string]body {
 	all := map[string]body{
 		"GET /openapi.json": {status: 200, out: map[string]wire.Raw{}},

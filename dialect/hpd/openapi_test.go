@@ -16,7 +16,7 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd"
 )
 
-// contract is the document, as a client would hold the server to it.
+// contract is the document, as a client would check the server against it.
 type contract struct {
 	t       testing.TB
 	rig     *rig
@@ -26,7 +26,7 @@ type contract struct {
 	done    map[string]bool // operations that succeeded
 }
 
-// pathOf is a path of the document, and what it matches.
+// pathOf is a path of the document, and its pattern.
 type pathOf struct {
 	path    string
 	matches *regexp.Regexp
@@ -51,8 +51,8 @@ func newContract(t testing.TB, r *rig) *contract {
 	return c
 }
 
-// closeObjects refuses what a schema does not list, so that nothing is answered
-// that the document keeps silent about.
+// closeObjects makes schemas refuse unlisted members, so that no response has
+// members that the document does not mention.
 func closeObjects(value any) {
 	switch v := value.(type) {
 	case object:
@@ -69,7 +69,7 @@ func closeObjects(value any) {
 	}
 }
 
-// operation is the most literal path of the document that a path matches.
+// operation returns the most literal path of the document that matches a path.
 func (c *contract) operation(method, path string) string {
 	c.t.Helper()
 	path, _, _ = strings.Cut(path, "?")
@@ -85,7 +85,7 @@ func (c *contract) operation(method, path string) string {
 	return best
 }
 
-// check holds an answer to what the document says of its status.
+// check checks a response against the document's entry for its status.
 func (c *contract) check(method, path string, a answer) answer {
 	c.t.Helper()
 	at := c.operation(method, path)
@@ -136,7 +136,7 @@ func (c *contract) do(method, path string, body any) answer {
 	return c.check(method, path, c.rig.do(method, path, body))
 }
 
-// stream checks a stream's beginning.
+// stream checks the beginning of a stream.
 func (c *contract) stream(path string) *reader {
 	c.t.Helper()
 	w := c.rig.watch(path, nil)
@@ -151,7 +151,7 @@ func (c *contract) upload(path string) string {
 	return c.check("POST", path, a).object()["contentId"].(string)
 }
 
-// Every route answers as the document says, under both names.
+// Every route responds as documented, under both names.
 func TestRoutesKeepTheDocument(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, hpd.Config{})
@@ -178,7 +178,7 @@ func TestRoutesKeepTheDocument(t *testing.T) {
 	}
 }
 
-// keepsSurface calls everything of sessions and of one surface.
+// keepsSurface calls all routes of sessions and of one surface.
 func keepsSurface(c *contract, p *remote, segment string) {
 	c.t.Helper()
 	s := c.do("POST", "/sessions", object{"metadata": object{"k": []int{1}}}).object()["id"].(string)
@@ -257,7 +257,7 @@ func keepsSurface(c *contract, p *remote, segment string) {
 	c.do("GET", of, nil) // 404
 }
 
-// The document's requests are those that the server takes.
+// The documented requests are those that the server accepts.
 func TestDocumentOfRequests(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -16,14 +16,15 @@ type path struct {
 	agent   string
 	session string
 	branch  string
-	// route is the pattern that the path has, such as
-	// /agents/{}/sessions/{}/branches/{}/runs/{}. Both surfaces have the same.
+	// route is the pattern of the path, such as
+	// /agents/{}/sessions/{}/branches/{}/runs/{}. Both surfaces have the same
+	// patterns.
 	route string
-	// item is the last id: a run's or a content's.
+	// item is the last id: that of a run or a content.
 	item string
 }
 
-// verbs are what may stand behind a branch's id: words, and {} for an id.
+// verbs are the suffixes that may follow a branch's id: words, and {} for an id.
 var verbs = [][]string{
 	{"events", "live"},
 	{"events", "stream"},
@@ -48,7 +49,7 @@ var verbs = [][]string{
 	{"client-tools", "respond"},
 }
 
-// words that end a session's id.
+// sessionWords are the words that end a session's id.
 var sessionWords = []string{"branches", "threads", "content", "thread-graph"}
 
 // parsePath parses a path, in its escaped form and without the prefix. It
@@ -93,7 +94,7 @@ func parseAgents(raw, segments []string) (path, bool) {
 	return path{}, false
 }
 
-// parseSessions reads what follows, `sessions` included.
+// parseSessions reads the rest of a path from `sessions` on.
 func parseSessions(p path, before string, raw, segments []string) (path, bool) {
 	if len(raw) == 1 {
 		p.route = before + "/sessions"
@@ -127,8 +128,8 @@ func parseSessions(p path, before string, raw, segments []string) (path, bool) {
 	return parseBranch(p, raw, segments)
 }
 
-// parseBranch reads what follows `branches`: an id of one segment or more, and
-// a verb.
+// parseBranch reads the rest of a path after `branches`: an id of one segment or
+// more, and a verb.
 func parseBranch(p path, raw, segments []string) (path, bool) {
 	if len(raw) == 0 {
 		return p, true
@@ -163,7 +164,7 @@ func endsIn(raw, segments, verb []string) (item string, ok bool) {
 	return item, true
 }
 
-// givenID is the id that a body gives, as it is; a blank one is none.
+// givenID returns the id of a body unchanged, or "" if it is blank.
 func givenID(id *string) string {
 	if strings.TrimSpace(deref(id)) == "" {
 		return ""
@@ -171,7 +172,7 @@ func givenID(id *string) string {
 	return *id
 }
 
-// checkSessionID refuses an id for a new session that no path could name.
+// checkSessionID returns an error if no path could name a new session's id.
 func checkSessionID(id string) error {
 	if err := wire.CheckID("session", id); err != nil {
 		return err
@@ -183,7 +184,7 @@ func checkSessionID(id string) error {
 	return nil
 }
 
-// checkBranchID does the same for a branch.
+// checkBranchID returns an error if no path could name a new branch's id.
 func checkBranchID(id string) error {
 	if err := wire.CheckID("branch", id); err != nil {
 		return err

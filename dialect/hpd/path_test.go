@@ -48,7 +48,7 @@ func TestIDsWithSlashes(t *testing.T) {
 	c.Equal(r.do("DELETE", "/sessions/team/a", nil).status, 204)
 }
 
-// An id that no path could name is refused, and nothing is made.
+// An id that no path could name is refused, and nothing is created.
 func TestIDsOfRoutes(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -79,7 +79,7 @@ func TestIDsOfRoutes(t *testing.T) {
 	c.Equal(len(r.do("GET", "/sessions/"+s+"/branches", nil).list()), 1)
 }
 
-// Nothing that is done to a path reaches another session or branch.
+// No manipulation of a path reaches another session or branch.
 func TestPathTricks(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -91,7 +91,7 @@ func TestPathTricks(t *testing.T) {
 		"/sessions/b/branches/..%2F..%2Fa", "/sessions/b/branches/main%2Fevents", "/sessions/b/branches/%2e/main", "/sessions/b/branches/main%2F%2e%2e%2Fmain",
 		"/agents/x%2Fsessions%2Fa/sessions/b", "/sessions/b%2Fbranches%2Fmain", "/sessions/b/branches%2Fmain", "/sessions/b/branches/main/", "/sessions/b/Branches/main",
 		"/sessions/b/branches/MAIN", "/sessions/B",
-		// As they came: a clean path would be another one.
+		// These are sent unchanged: a cleaned path would be another one.
 		"/sessions/b/../a", "/sessions/b/branches/../../a", "/sessions//a", "//sessions/a", "/../hpd/sessions/a", "/sessions/./a", "/sessions/a/", "/sessions/a/.",
 		"/./sessions/a", "/sessions/b/branches//main", "/sessions/b/branches/x/../main", "/agents/x/../../sessions/a", "/sessions/a//branches/main", "/sessions/a/branches/main//events",
 	} {
@@ -103,8 +103,8 @@ func TestPathTricks(t *testing.T) {
 	c.Equal(r.do("GET", "/sessions/%61", nil).object()["id"], any("a")) // an encoded letter is that letter
 }
 
-// What the server refuses before a route is found is answered in this API's form
-// too: clients read `errors`.
+// Requests that are refused before a route is found also get a response in this
+// API's form: clients read `errors`.
 func TestRefusedBefore(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// decided answers a permission that was decided permanently in its session;
-// nil if it was not.
+// decided returns the answer to a permission that was decided permanently in its
+// session, or nil.
 func (s *Server) decided(ctx context.Context, x *run, question wire.Payload) (wire.Payload, error) {
 	q, ok := question.(wire.PermissionRequest)
 	if !ok {
@@ -33,8 +33,8 @@ func (s *Server) decided(ctx context.Context, x *run, question wire.Payload) (wi
 	return answer, nil
 }
 
-// decide stores a permanent answer with its session, before the producer acts
-// on it.
+// decide stores a permanent answer with its session, before the producer acts on
+// it.
 func (s *Server) decide(ctx context.Context, x *run, question, answer wire.Payload) error {
 	q, isPermission := question.(wire.PermissionRequest)
 	a, _ := answer.(wire.PermissionResponse)
@@ -47,17 +47,17 @@ func (s *Server) decide(ctx context.Context, x *run, question, answer wire.Paylo
 	}
 	err = s.note(ctx, x.scope.session.main, sender, adapter.TypePermission, adapter.Permission{Function: q.FunctionName, Allowed: a.Approved}, noExt)
 	if fault.CodeOf(err) == fault.TooLarge {
-		return nil // a name that is too long to keep is asked for each time
+		return nil // a name that is too long to store is asked for each time
 	}
 	return err
 }
 
-// noDescription is what a function without a description is described by.
+// noDescription is the description of a function that has none.
 const noDescription = "No description available"
 
-// Permit asks whether a tool may be called, and returns the decision. A
-// permanent decision for the session and the function is not asked again; no
-// answer in time is a denial. A run's calls are asked for one after another.
+// Permit asks whether a tool may be called, and returns the decision. It does not
+// ask again after a permanent decision for the session and the function; no answer
+// in time is a denial. The permissions of a run are asked for one after another.
 // The id, the source and the description of the request may be left out.
 func (r *Run) Permit(ctx context.Context, q wire.PermissionRequest, timeout time.Duration) (allowed bool, reason string, err error) {
 	if q.PermissionID == "" {

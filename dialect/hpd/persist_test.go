@@ -9,7 +9,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// The life of a request is shown live, and stored with hpd.persist.requests only.
+// The changes of a request are shown live, and stored only with
+// hpd.persist.requests.
 func TestRequestsAreStoredIfTheSettingsSaySo(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]bool{"stored": true, "shown only": false} {
@@ -41,8 +42,8 @@ func TestRequestsAreStoredIfTheSettingsSaySo(t *testing.T) {
 	}
 }
 
-// A client-tool request without an id or a tool would end the stock client's
-// queue for good, so it is refused.
+// A client-tool request without an id or a tool would stop the stock client's queue
+// permanently, so it is refused.
 func TestClientToolRequestsAreWhole(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -12,20 +12,20 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// pool is all producers of one agent.
+// pool holds all producers of one agent.
 type pool struct {
 	workers []*worker
 	next    int
 	seen    time.Time // when the last one left
 	timer   *time.Timer
-	runs    map[*run]*worker // nil: nobody has it now
+	runs    map[*run]*worker // nil: no producer has the run now
 }
 
-// pools are the remote producers, by the identity of their agent.
+// pools holds the remote producers, by the identity of their agent.
 type pools struct {
 	mu       sync.Mutex
 	all      map[string]*pool
-	arriving map[string]int // producers by name that are connecting
+	arriving map[string]int // number of connecting producers, by name
 }
 
 // arrive records that a producer is connecting, until done is called.
@@ -45,7 +45,7 @@ func (c *pools) arrive(name string) (done func()) {
 	})
 }
 
-// of returns the pool of an agent, which may be empty. The lock is held.
+// of returns the pool of an agent, which may be empty. The caller holds the lock.
 func (c *pools) of(agent string) *pool {
 	if c.all == nil {
 		c.all = map[string]*pool{}
@@ -58,8 +58,7 @@ func (c *pools) of(agent string) *pool {
 	return k
 }
 
-// stop ends the waiting for producers; their runs stay open for the next
-// process.
+// stop stops waiting for producers. Their runs stay open for the next process.
 func (c *pools) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +69,8 @@ func (c *pools) stop() {
 	}
 }
 
-// present reports whether an agent has a producer, or had one not long ago, or
-// has one that is connecting.
+// present reports whether an agent has a producer, had one recently, or has one
+// that is connecting.
 func (s *Server) present(ctx context.Context, name, agent string) (bool, error) {
 	s.pools.mu.Lock()
 	k := s.pools.all[agent]
@@ -80,7 +79,7 @@ func (s *Server) present(ctx context.Context, name, agent string) (bool, error) 
 	if there || s.now().Sub(s.began) >= s.cfg.ProducerGrace {
 		return there, nil
 	}
-	// Until then the producers of before a restart may not be back yet.
+	// For some time after a restart, producers may not have reconnected yet.
 	_, err := s.hub.Document(ctx, producerKind, agent)
 	if fault.CodeOf(err) == fault.NotFound {
 		return false, nil
@@ -98,7 +97,7 @@ func (s *Server) remember(ctx context.Context, agent string) error {
 		return nil
 	}
 	_, err := s.hub.PutDocument(ctx, producerKind, agent, []byte("{}"), new(uint64(0)))
-	if err != nil && fault.CodeOf(err) != fault.Conflict { // it is there
+	if err != nil && fault.CodeOf(err) != fault.Conflict { // otherwise it is stored already
 		return err
 	}
 	s.remote.add(agent)
@@ -113,9 +112,9 @@ func (s *Server) absent(agent string) bool {
 	return k == nil || len(k.workers) == 0
 }
 
-// keepConfig stores the configuration of a run that will wait for its
-// producer, without its secrets, so that a restart does not lose it. It is
-// written before the run begins: alone it has no effect.
+// keepConfig stores the configuration of a run that will wait for its producer,
+// without its secrets, so that a restart does not lose it. It is written before the
+// run begins, and has no effect without the run.
 func (s *Server) keepConfig(ctx context.Context, x *run) error {
 	if !x.remote || x.work.RunConfig == nil || !s.absent(x.agent) {
 		return nil
@@ -128,7 +127,7 @@ func (s *Server) keepConfig(ctx context.Context, x *run) error {
 	return s.note(ctx, x.scope.channel, sender, adapter.TypeWaiting, adapter.Waiting{Run: x.id}, ext)
 }
 
-// give hands a run to one of its agent's producers, or keeps it until one comes.
+// give hands a run to one of its agent's producers, or keeps it until one connects.
 func (s *Server) give(x *run) {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
@@ -142,7 +141,7 @@ func (s *Server) give(x *run) {
 	s.expect(x.agent, k)
 }
 
-// hand gives a run to a worker. The lock is held.
+// hand gives a run to a worker. The caller holds the lock.
 func (s *Server) hand(k *pool, x *run, w *worker) {
 	x.mu.Lock()
 	again, interrupted := x.handed, x.interrupted
@@ -163,7 +162,7 @@ func (s *Server) hand(k *pool, x *run, w *worker) {
 	}
 }
 
-// responseFrame is a response's envelope with the run that it is for.
+// responseFrame returns a response's envelope with the id of its run.
 func responseFrame(x *run, e *wire.Event) wire.Raw {
 	data, err := e.Append(nil, wire.Branches)
 	if err != nil {
@@ -172,8 +171,8 @@ func responseFrame(x *run, e *wire.Event) wire.Raw {
 	return append(data[:len(data)-1], `,"runtimeRunId":"`+x.id+`"}`...)
 }
 
-// expect waits for a producer of an agent that has runs and nobody to do them.
-// The lock is held.
+// expect waits for a producer of an agent that has runs and no producer. The caller
+// holds the lock.
 func (s *Server) expect(agent string, k *pool) {
 	if k.timer != nil || s.ctx.Err() != nil {
 		return
@@ -205,7 +204,7 @@ func (s *Server) giveUp(agent string) {
 	}
 }
 
-// join adds a worker, which first gets every open run that nobody has.
+// join adds a worker, which first gets every open run that has no worker.
 func (s *Server) join(agent string, w *worker) {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
@@ -246,7 +245,7 @@ func (s *Server) leave(agent string, w *worker) {
 	}
 }
 
-// release forgets a run that is over.
+// release removes a run that is over.
 func (s *Server) release(x *run) {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()
@@ -255,7 +254,7 @@ func (s *Server) release(x *run) {
 	}
 }
 
-// notify tells the worker of a run something.
+// notify sends a frame to the worker of a run.
 func (s *Server) notify(x *run, name string, body any) {
 	s.pools.mu.Lock()
 	defer s.pools.mu.Unlock()

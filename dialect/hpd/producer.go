@@ -19,7 +19,7 @@ type Producer interface {
 	OnInput(ctx context.Context, run *Run, work Work) error
 }
 
-// ProducerFunc is a function that is a Producer.
+// ProducerFunc is a function that implements Producer.
 type ProducerFunc func(ctx context.Context, run *Run, work Work) error
 
 // OnInput calls the function.
@@ -27,7 +27,7 @@ func (f ProducerFunc) OnInput(ctx context.Context, run *Run, work Work) error {
 	return f(ctx, run, work)
 }
 
-// Work is what a run is to answer.
+// Work is the input of a run.
 type Work struct {
 	Messages  []wire.ChatMessage
 	RunConfig wire.Raw // as the client sent it; it may hold secrets
@@ -41,7 +41,7 @@ type RunError struct {
 
 func (e *RunError) Error() string { return e.Message }
 
-// failure is the type and the text of a producer's error.
+// failure returns the type and the text of a producer's error.
 func failure(err error) (kind, message string) {
 	if own, ok := errors.AsType[*RunError](err); ok {
 		return own.Type, own.Message
@@ -55,23 +55,23 @@ func failure(err error) (kind, message string) {
 	return "ProducerFailed", err.Error()
 }
 
-// Run is a run as its producer has it.
+// Run is the producer's handle to a run.
 type Run struct {
 	server *Server
 	run    *run
 }
 
-// ID is the run's id.
+// ID returns the run's id.
 func (r *Run) ID() string { return r.run.id }
 
-// Scope is the branch on which it runs.
+// Scope returns the branch of the run.
 func (r *Run) Scope() wire.Scope { return r.run.scope.wire() }
 
-// Turn is the id of its message turn, which the server has begun.
+// Turn returns the id of the run's message turn, which the server has begun.
 func (r *Run) Turn() string { return r.run.turn }
 
-// Publish stores what is durable of some events and shows all of them, in
-// order. It returns when they are durable, and never waits for a reader.
+// Publish stores the durable ones of some events and shows all of them, in order.
+// It returns when they are durable, and never waits for a reader.
 func (r *Run) Publish(ctx context.Context, events ...wire.Payload) error {
 	if len(events) == 1 {
 		return r.server.publishOne(ctx, r.run, &wire.Event{Payload: events[0]})
@@ -83,14 +83,14 @@ func (r *Run) Publish(ctx context.Context, events ...wire.Payload) error {
 	return r.server.publish(ctx, r.run, list)
 }
 
-// PublishEvents is Publish for events with base fields of their own, such as a
-// child agent's metadata.
+// PublishEvents does the same as Publish for events with base fields of their own,
+// such as a child agent's metadata.
 func (r *Run) PublishEvents(ctx context.Context, events ...*wire.Event) error {
 	return r.server.publish(ctx, r.run, events)
 }
 
-// History is what was said on the branch so far, the input last; of a long one the
-// last messages.
+// History returns the messages of the branch so far, the input last; of a long
+// branch only the last ones.
 func (r *Run) History(ctx context.Context, last int) ([]branch.ChatMessage, error) {
 	var all branch.History
 	for e, err := range r.server.hub.Log(ctx, r.run.scope.channel, 1, 0) {
@@ -105,7 +105,7 @@ func (r *Run) History(ctx context.Context, last int) ([]branch.ChatMessage, erro
 	return said[max(0, len(said)-last):], nil
 }
 
-// Echo is a producer that says what it is told, a word at a time.
+// Echo is a producer that repeats its input, a word at a time.
 type Echo struct {
 	Pause time.Duration // between the words
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// State is the branch's middleware state, as it was last committed.
+// State returns the branch's middleware state, as it was last committed.
 func (r *Run) State(ctx context.Context) (map[string]string, error) {
 	state, err := r.server.state(ctx, r.run.scope.channel)
 	if err != nil || state.StateSeq == 0 {
@@ -39,7 +39,7 @@ func (r *Run) CommitState(ctx context.Context, state map[string]string) error {
 	return r.server.commit(ctx, r.run, wire.BranchMiddlewareStateCommitted{State: state}, noExt)
 }
 
-// SessionState is the middleware state that all branches of the session share.
+// SessionState returns the middleware state that all branches of the session share.
 func (r *Run) SessionState(ctx context.Context) (map[string]string, error) {
 	state, err := r.server.state(ctx, r.run.scope.session.main)
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *Run) SessionState(ctx context.Context) (map[string]string, error) {
 	return maps.Clone(state.SessionState), nil
 }
 
-// CommitSessionState replaces what all branches of the session share. It holds
-// at most limits.record.
+// CommitSessionState replaces the middleware state that all branches of the session
+// share. The state may have at most limits.record bytes.
 func (r *Run) CommitSessionState(ctx context.Context, state map[string]string) error {
 	if state == nil {
 		state = map[string]string{}
@@ -63,17 +63,17 @@ func (r *Run) CommitSessionState(ctx context.Context, state map[string]string) e
 
 // Compaction replaces messages of a branch by fewer.
 type Compaction struct {
-	MessageIDs   []string           // that the model is not shown any more
-	Replacements []wire.ChatMessage // that stand where the first of them was
+	MessageIDs   []string           // no longer shown to the model
+	Replacements []wire.ChatMessage // inserted in place of the first of them
 	Strategy     string             // such as Summarize
 	Boundary     string
 	Summary      *string
-	// Hard removes the messages from the branch's messages for good; their events
-	// stay in the history. Without it the branch stays as it is.
+	// Hard removes the messages from the branch's messages permanently; their
+	// events stay in the history. Without it the branch does not change.
 	Hard bool
 }
 
-// Compact writes BRANCH_HISTORY_COMPACTED where messages are removed for good. A
+// Compact writes BRANCH_HISTORY_COMPACTED if messages are removed permanently. A
 // compaction that removes nothing durable writes nothing.
 func (r *Run) Compact(ctx context.Context, c Compaction) error {
 	removed := []string{}
@@ -99,7 +99,7 @@ func (r *Run) Compact(ctx context.Context, c Compaction) error {
 	return r.server.commit(ctx, r.run, event, branch.Ext{Messages: &count})
 }
 
-// countAfter is how many messages a branch has after an event, which its fold
+// countAfter returns how many messages a branch has after an event, which its fold
 // cannot know.
 func (s *Server) countAfter(ctx context.Context, x *run, p wire.Payload) (int64, error) {
 	var history branch.History
@@ -121,8 +121,8 @@ func (s *Server) countAfter(ctx context.Context, x *run, p wire.Payload) (int64,
 	return int64(history.Count()), nil
 }
 
-// commit stores an event that only the server writes, for the producer of a run
-// that is active.
+// commit stores an event that only the server may write, for the producer of an
+// active run.
 func (s *Server) commit(ctx context.Context, x *run, p wire.Payload, ext branch.Ext) error {
 	sender, err := s.user(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// published is one event of a producer, checked.
+// published is one checked event of a producer.
 type published struct {
 	event   *wire.Event
 	data    []byte
@@ -19,7 +19,7 @@ type published struct {
 	key     string // of a repeated call; empty: none
 }
 
-// publishKeyed is publish, once for each key.
+// publishKeyed publishes events once for each key.
 func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event, key string) error {
 	if key == "" {
 		return s.publish(ctx, x, events)
@@ -71,8 +71,8 @@ func (s *Server) publishKeyed(ctx context.Context, x *run, events []*wire.Event,
 	return nil
 }
 
-// publish takes a producer's events, all or none: it checks them, stores what
-// is durable and shows the rest in its place.
+// publish publishes a producer's events, all or none: it checks them, stores the
+// durable ones and shows the rest, in order.
 func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) error {
 	if len(events) == 1 {
 		return s.publishOne(ctx, x, events[0])
@@ -96,7 +96,7 @@ func (s *Server) publish(ctx context.Context, x *run, events []*wire.Event) erro
 	return err
 }
 
-// publishOne is publish for one event, as nearly all are published.
+// publishOne does the same as publish for one event, which is the usual number.
 func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
 	p, keep, err := s.checkPublished(x, e)
 	if err != nil || !keep {
@@ -113,7 +113,7 @@ func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
 	case p.durable:
 		pending = s.hub.Admit(ctx, s.stored(x, &p), trusted)
 	default:
-		shown := *p.event // so that a stored event need not be on the heap
+		shown := *p.event // a copy, so that a stored event need not be on the heap
 		err = s.showPublished(ctx, x, &shown, p.data)
 	}
 	x.mu.Unlock()
@@ -123,8 +123,7 @@ func (s *Server) publishOne(ctx context.Context, x *run, e *wire.Event) error {
 	return err
 }
 
-// checkAll checks events and leaves out those that the server has written
-// itself.
+// checkAll checks events and leaves out those that the server has written itself.
 func (s *Server) checkAll(x *run, events []*wire.Event) ([]published, error) {
 	list := make([]published, 0, len(events))
 	ends := false
@@ -149,8 +148,8 @@ func (s *Server) checkAll(x *run, events []*wire.Event) ([]published, error) {
 	return list, nil
 }
 
-// checkPublished refuses what a producer may not publish. It answers false for
-// the beginning of the turn that the server has written.
+// checkPublished returns an error for an event that a producer may not publish.
+// Keep is false for the beginning of the turn, which the server has written.
 func (s *Server) checkPublished(x *run, e *wire.Event) (p published, keep bool, err error) {
 	if err := s.cfg.Registry.CheckPublished(e); err != nil {
 		return p, false, err
@@ -181,7 +180,7 @@ func (s *Server) checkPublished(x *run, e *wire.Event) (p published, keep bool, 
 	return p, true, nil
 }
 
-// stamp fills in what a run's events have in common.
+// stamp fills in the fields that a run's events have in common.
 func (x *run) stamp(b *wire.Base, durable bool) {
 	b.Scope = x.scope.wire()
 	b.TraceID = cmp.Or(b.TraceID, x.trace)
@@ -200,14 +199,14 @@ func (x *run) ordinary(b *wire.Base) bool {
 		b.Channel == 0 && b.Kind == 0 && b.Direction == 0 && !b.MustSurvive && b.ExchangeTimestampNs == 0
 }
 
-// attribution is the run's agent, as its events name it.
+// attribution returns the run's agent, as its events name it.
 func (x *run) attribution() *branch.Agent {
 	x.rootOnce.Do(func() { x.root = branch.RootAgent(x.agentID, x.name) })
 	return x.root
 }
 
-// order gives events their places. The caller holds the run's lock, and must
-// wait for what was ordered, also after an error.
+// order appends events in order. The caller holds the run's lock, and must wait for
+// the ordered events, also after an error.
 func (s *Server) order(ctx context.Context, x *run, list []published) (pending []*hub.Pending, err error) {
 	if err := s.begin(x); err != nil {
 		return nil, err
@@ -237,7 +236,7 @@ func (s *Server) order(ctx context.Context, x *run, list []published) (pending [
 	return pending, nil
 }
 
-// begin refuses to publish for a run that is over. The run is locked.
+// begin returns an error if a run is over. The caller holds the run's lock.
 func (s *Server) begin(x *run) error {
 	if x.ended {
 		return errRunOver(x.id)
@@ -250,7 +249,8 @@ func (s *Server) begin(x *run) error {
 	return nil
 }
 
-// stored is a durable event as the log has it. The run is locked.
+// stored returns a durable event as an envelope for the log. The caller holds the
+// run's lock.
 func (s *Server) stored(x *run, p *published) *envelope.Envelope {
 	e := &envelope.Envelope{
 		Channel: x.scope.channel, Sender: x.agent, Priority: envelope.Normal,
@@ -270,7 +270,7 @@ func (s *Server) stored(x *run, p *published) *envelope.Envelope {
 	return e
 }
 
-// show shows an event live, after what the run has stored before.
+// show shows an event live, after the events that the run has stored before.
 func (s *Server) show(ctx context.Context, x *run, e *wire.Event) error {
 	data, err := e.Data()
 	if err != nil {
@@ -293,8 +293,8 @@ func (s *Server) showIn(ctx context.Context, channelID, sender string, e *wire.E
 	return s.showData(ctx, channelID, sender, e, data)
 }
 
-// showData shows an event with its payload. The form of nearly all readers is made
-// before they are woken: it is theirs to write only.
+// showData shows an event with its payload. It encodes the form that nearly all
+// readers use before it wakes them, so that they only have to write it.
 func (s *Server) showData(ctx context.Context, channelID, sender string, e *wire.Event, data []byte) error {
 	if e.Timestamp == "" {
 		e.Timestamp = wire.FormatTime(s.now())

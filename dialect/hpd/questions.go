@@ -9,8 +9,7 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// Choices of permissions and continuations, as the hub's own surfaces offer
-// them.
+// Choices of permissions and continuations, as the hub's own surfaces offer them.
 const (
 	approve       = "approve"
 	approveAlways = "approve_always"
@@ -18,7 +17,7 @@ const (
 	denyAlways    = "deny_always"
 )
 
-// question is a request in the hub's own form, so that every surface can
+// question returns a request in the hub's own form, so that every surface can
 // answer it.
 func question(e *wire.Event) hub.Request {
 	var r hub.Request
@@ -49,7 +48,7 @@ func question(e *wire.Event) hub.Request {
 	return r
 }
 
-// cutTitle keeps a title within its bound.
+// cutTitle shortens a title to its bound.
 func cutTitle(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {
@@ -58,7 +57,7 @@ func cutTitle(text string) string {
 	return cut(text, request.MaxName)
 }
 
-// cut keeps a text within a bound.
+// cut shortens a text to a bound.
 func cut(text string, size int) string {
 	for i := range text {
 		if i > size-4 {
@@ -68,7 +67,7 @@ func cut(text string, size int) string {
 	return text
 }
 
-// given is a response in the hub's own form.
+// given returns a response in the hub's own form.
 func given(e *wire.Event) hub.Answer {
 	decide := func(approved bool) string {
 		if approved {
@@ -94,7 +93,7 @@ func given(e *wire.Event) hub.Answer {
 	return hub.Answer{}
 }
 
-// madeResponse makes a response event from an answer that came from another
+// madeResponse returns a response event for an answer that came from another
 // surface.
 func madeResponse(q *wire.Request, a *request.Answer) *wire.Event {
 	e := &wire.Event{}
@@ -123,7 +122,7 @@ func madeResponse(q *wire.Request, a *request.Answer) *wire.Event {
 	return e
 }
 
-// requestEvent is a request of another dialect's channel in HPD's form: a
+// requestEvent returns a request of another dialect's channel in HPD's form: a
 // permission if it can be approved and denied, else a question.
 func requestEvent(r *hub.Request, asker string) wire.Payload {
 	if choiceOf(r, request.Approves) == "" || choiceOf(r, request.Denies) == "" {
@@ -143,7 +142,7 @@ func requestEvent(r *hub.Request, asker string) wire.Payload {
 	return p
 }
 
-// choiceOf is the first choice of a kind; empty: there is none.
+// choiceOf returns the first choice that is accepted, or "" if there is none.
 func choiceOf(r *hub.Request, is func(string) bool) string {
 	for _, c := range r.Choices {
 		if is(c.ID) {
@@ -153,7 +152,7 @@ func choiceOf(r *hub.Request, is func(string) bool) string {
 	return ""
 }
 
-// chosen is a response to a request of another dialect's channel in the hub's
+// chosen returns a response to a request of another dialect's channel in the hub's
 // own form: one of the request's choices, or a text if it has none.
 func chosen(r *hub.Request, e *wire.Event) (hub.Answer, bool) {
 	a := given(e)
@@ -166,7 +165,7 @@ func chosen(r *hub.Request, e *wire.Event) (hub.Answer, bool) {
 		return a, len(r.Choices) == 0
 	}
 	offered := func(id string) bool { return id == a.Choice }
-	if choiceOf(r, offered) == "" { // permanent choices are not offered there, or under another name
+	if choiceOf(r, offered) == "" { // that dialect does not offer permanent choices, or names them differently
 		kind := request.Denies
 		if request.Approves(a.Choice) {
 			kind = request.Approves

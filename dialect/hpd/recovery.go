@@ -11,25 +11,26 @@ import (
 	"github.com/parley-hub/parley/internal/loop"
 )
 
-// Times between two attempts to settle what a restart left.
+// Times between two attempts to settle the runs that a restart left.
 const (
 	recoverAgain   = time.Second
 	recoverSlowest = 30 * time.Second
 )
 
-// recovery is how far the server is with what a restart left.
+// recovery is the state of settling the runs that a restart left.
 type recovery struct {
 	started sync.Once
-	// seen is closed when every run of an earlier process was looked at once.
+	// seen is closed after the first attempt to settle every run of an earlier
+	// process.
 	seen chan struct{}
 
 	mu   sync.Mutex
 	busy bool
 	left int   // runs; negative: not yet known
-	err  error // why the last try did not settle them
+	err  error // why the last attempt did not settle them
 }
 
-// unfinished says what is not yet settled; nil: everything is.
+// unfinished returns an error that names what is not yet settled, or nil.
 func (r *recovery) unfinished() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -91,7 +91,8 @@ func (s *Server) postRequest(c *call) error {
 	return c.write(http.StatusAccepted, wire.Asked{RequestID: a.request.RequestID})
 }
 
-// answered passes an answer to a remote producer, also to one that reconnects.
+// answered passes an answer to a remote producer, also to one that reconnects
+// later.
 func (s *Server) answered(x *run, response *wire.Event) {
 	if response == nil {
 		return
@@ -154,7 +155,7 @@ func (s *Server) postComplete(c *call) error {
 	return c.write(http.StatusOK, wire.Completed{Status: how.status()})
 }
 
-// object is a small body.
+// object is a small JSON body.
 type object = map[string]any
 
 // digest identifies a reported end in a few bytes.
@@ -173,9 +174,9 @@ func (o outcome) status() string {
 	return wire.RunCompleted
 }
 
-// completedBefore answers for a run that has ended. The same end is accepted
-// again, and so is one that was reported before and that an interruption
-// replaced.
+// completedBefore writes the response for a run that has already ended. It accepts
+// the same end again, and also an end that was reported before and then replaced by
+// an interruption.
 func (s *Server) completedBefore(c *call, x *scope, how outcome) error {
 	events, err := s.runEvents(c.Context(), x, c.item)
 	if err == nil && (len(events) == 0 || !mintedID.MatchString(c.item)) {

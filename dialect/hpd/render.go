@@ -12,8 +12,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// liveExt is a live event's base. It is in the ext of a live envelope, which
-// is not stored.
+// liveExt encodes a live event's base. It goes into the ext of a live envelope,
+// which is not stored.
 func liveExt(b *wire.Base) []byte {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -22,14 +22,14 @@ func liveExt(b *wire.Base) []byte {
 	return data
 }
 
-// baseOf is the base of an event as readers are shown it.
+// baseOf returns the base of an event as readers see it.
 func (s *Server) baseOf(ev *hub.Event, scope wire.Scope) (name string, base wire.Base, ok bool) {
 	switch {
 	case ev.Side:
 		return "", wire.Base{}, false
 	case ev.Live:
 		name, ok = branch.WireType(ev.Envelope.Type)
-		ok = ok && json.Unmarshal(ev.Envelope.Ext, &base) == nil // else the ext is another surface's, with nothing of HPD's
+		ok = ok && json.Unmarshal(ev.Envelope.Ext, &base) == nil // otherwise the ext belongs to another surface and has no HPD fields
 		return name, base, ok
 	}
 	if name, base, ok = wire.Stored(ev.Envelope, scope); !ok {
@@ -38,7 +38,7 @@ func (s *Server) baseOf(ev *hub.Event, scope wire.Scope) (name string, base wire
 	return name, base.WithLive(s.notes.get(ev.Envelope, base.EventFlowID)), true
 }
 
-// render is an event as a stream of a surface shows it. The part that all
+// render returns an event in the form of a surface's streams. The part that all
 // readers share is encoded once.
 func (s *Server) render(ev *hub.Event, scope wire.Scope, surface wire.Surface) ([]byte, bool) {
 	encode := func() []byte {
@@ -57,7 +57,7 @@ func (s *Server) render(ev *hub.Event, scope wire.Scope, surface wire.Surface) (
 	return data, data != nil
 }
 
-// sharedAs are the names under which the forms of an event are kept.
+// sharedAs are the names under which the encoded forms of an event are cached.
 var sharedAs = map[wire.Surface]string{
 	wire.Branches: dialectName + "/" + wire.Branches.Segment(),
 	wire.Threads:  dialectName + "/" + wire.Threads.Segment(),
@@ -71,14 +71,15 @@ var whole = map[string]bool{
 	branch.ToolCallStart: true, branch.ToolCallArgs: true, branch.ToolCallEnd: true, branch.ToolCallResult: true,
 }
 
-// durableOnly reports whether an event is of a message that was committed
-// whole: interfaces render every live delta as the agent's.
+// durableOnly reports whether an event belongs to a message that was committed
+// whole. Such events are not shown live, because user interfaces render every live
+// delta as the agent's.
 func durableOnly(e *envelope.Envelope) bool {
 	name, ok := branch.WireType(e.Type)
 	return ok && whole[name] && branch.ParseExt(e.Ext).Server
 }
 
-// hidden is durableOnly, decided once for all readers.
+// hidden returns durableOnly, computed once for all readers.
 func hidden(ev *hub.Event) bool {
 	if ev.Shared == nil {
 		return durableOnly(ev.Envelope)
@@ -91,8 +92,8 @@ func hidden(ev *hub.Event) bool {
 	}) != nil
 }
 
-// notes remember, for recent events, what live readers are shown and the log
-// does not store: for each run what its events have in common, and for an
+// notes hold, for recent events, the fields that live readers see and the log does
+// not store: for each run the fields that its events have in common, and for an
 // event its own fields.
 type notes struct {
 	mu     sync.Mutex
@@ -112,7 +113,7 @@ func newNotes(most int) notes {
 	}
 }
 
-// put remembers an event's own fields.
+// put stores an event's own fields.
 func (n *notes) put(e *envelope.Envelope, b *wire.Base) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -122,7 +123,7 @@ func (n *notes) put(e *envelope.Envelope, b *wire.Base) {
 	n.next = (n.next + 1) % len(n.recent)
 }
 
-// putTurn remembers what the events of a run's turn have in common.
+// putTurn stores the fields that the events of a run's turn have in common.
 func (n *notes) putTurn(turn string, b *wire.Base) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,7 +132,7 @@ func (n *notes) putTurn(turn string, b *wire.Base) {
 	n.turn = (n.turn + 1) % len(n.turns)
 }
 
-// get finds the live-only fields of an event. Events that the server made have
+// get returns the live-only fields of an event. Events that the server made have
 // only their own.
 func (n *notes) get(e *envelope.Envelope, turn string) *wire.Base {
 	n.mu.Lock()

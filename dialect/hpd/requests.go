@@ -28,14 +28,14 @@ type askExt struct {
 	Request   wire.Raw `json:"request"` // its envelope
 }
 
-// kinds of requests, as the hub calls them.
+// kinds are the hub's kinds of requests, by event type.
 var kinds = map[string]string{
 	branch.PermissionRequest: request.Permission, branch.ContinuationRequest: request.Continuation,
 	branch.ClarificationRequest: request.Clarification, branch.ClientToolInvokeRequest: request.ClientTool,
 }
 
-// ask stores a request, and shows it once it can be answered. Done is called
-// once, with the answer, or without one if the request ended otherwise.
+// ask stores a request, and shows it once it can be answered. It calls done once:
+// with the answer, or without one if the request ended otherwise.
 func (s *Server) ask(ctx context.Context, x *run, e *wire.Event, timeout time.Duration, done func(*wire.Event, hub.Request)) (*asked, error) {
 	q, ok := wire.RequestOf(e)
 	if !ok || q.RequestID == "" {
@@ -83,7 +83,7 @@ func (s *Server) ask(ctx context.Context, x *run, e *wire.Event, timeout time.Du
 	return a, nil
 }
 
-// showRequest shows a request with its beginning.
+// showRequest shows a request after the event that starts it.
 func (s *Server) showRequest(ctx context.Context, a *asked, e *wire.Event) error {
 	q := a.request
 	err := s.tellRequest(ctx, a.run, wire.AgentRequestStarted{
@@ -98,8 +98,8 @@ func (s *Server) showRequest(ctx context.Context, a *asked, e *wire.Event) error
 	return s.show(ctx, a.run, e)
 }
 
-// tellRequest shows a change of a request: live, and in the history if the
-// settings say so.
+// tellRequest shows a change of a request: live, and in the history if the settings
+// say so.
 func (s *Server) tellRequest(ctx context.Context, x *run, p wire.Payload) error {
 	e := &wire.Event{Payload: p}
 	data, err := e.Data()
@@ -109,7 +109,7 @@ func (s *Server) tellRequest(ctx context.Context, x *run, p wire.Payload) error 
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ended {
-		return nil // nothing follows a run's end
+		return nil // nothing may follow a run's end
 	}
 	if !s.cfg.Registry.Table.Durable(p.EventType(), data, true) {
 		return s.show(ctx, x, e)
@@ -126,8 +126,8 @@ func (s *Server) tellRequest(ctx context.Context, x *run, p wire.Payload) error 
 	return err
 }
 
-// awaitAnswer waits until a request has ended, shows the end, and passes the
-// answer on.
+// awaitAnswer waits until a request has ended, shows its end, and passes on the
+// answer.
 func (s *Server) awaitAnswer(a *asked, timeout time.Duration, done func(*wire.Event, hub.Request)) {
 	r, err := s.hub.AwaitRequest(s.ctx, a.id)
 	if err != nil {
@@ -173,13 +173,13 @@ func (s *Server) awaitAnswer(a *asked, timeout time.Duration, done func(*wire.Ev
 	done(response, r)
 }
 
-// forget ends the dialect's part of a request.
+// forget removes the dialect's part of a request.
 func (s *Server) forget(a *asked) {
 	s.asks.remove(a)
 	close(a.told)
 }
 
-// listRequests lists what is open on a branch, also after a reload.
+// listRequests lists the open requests of a branch, also after a reload.
 func (s *Server) listRequests(c *call, x *scope) error {
 	page, err := s.hub.Requests(c.Context(), hub.RequestQuery{Channel: x.channel, State: request.Open, Limit: s.cfg.Limits.Requests})
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *Server) listRequests(c *call, x *scope) error {
 	return c.write(http.StatusOK, list)
 }
 
-// Ask asks a request and waits for its answer. It returns an error if none
-// comes in time or the run is interrupted.
+// Ask sends a request and waits for its answer. It returns an error if none arrives
+// in time or the run is interrupted.
 func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Duration) (wire.Payload, error) {
 	if kept, err := r.server.decided(ctx, r.run, question); kept != nil || err != nil {
 		return kept, err
@@ -231,8 +231,8 @@ func (r *Run) Ask(ctx context.Context, question wire.Payload, timeout time.Durat
 	}
 }
 
-// adoptRequests takes over what a run asked in an earlier process: it waits
-// for open requests, and keeps answers that may not have been passed on.
+// adoptRequests takes over the requests that a run sent in an earlier process: it
+// waits for open requests, and keeps answers that may not have been passed on.
 func (s *Server) adoptRequests(ctx context.Context, x *run) error {
 	page, err := s.hub.Requests(ctx, hub.RequestQuery{Channel: x.scope.channel, Newest: true, Limit: s.cfg.Limits.Requests})
 	if err != nil {

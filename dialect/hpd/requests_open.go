@@ -6,8 +6,7 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// asked is what the dialect knows of a run's request, besides what the hub
-// stores.
+// asked is the dialect's state of a run's request, besides what the hub stores.
 type asked struct {
 	id      string // the hub's
 	request wire.Request
@@ -19,8 +18,8 @@ type asked struct {
 	response *wire.Event // the answer, once there is one
 }
 
-// asks are the requests of runs of this process, by channel and request id. Those
-// that ended are found again in the hub.
+// asks are the requests of runs of this process, by channel and request id. Ended
+// requests are read from the hub.
 type asks struct {
 	mu  sync.Mutex
 	all map[[2]string]*asked
@@ -56,7 +55,7 @@ func (a *asks) remove(x *asked) {
 	}
 }
 
-// of are the requests of a run that are open.
+// of returns the open requests of a run.
 func (a *asks) of(x *run) []*asked {
 	a.mu.Lock()
 	defer a.mu.Unlock()

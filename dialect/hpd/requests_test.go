@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// asker is a rig with a producer that asks one thing and says what it was told.
+// asker is a rig with a producer that sends one request and repeats the answer.
 type asker struct {
 	*rig
 	t       *spec.T
@@ -170,7 +170,7 @@ func TestRequests(t *testing.T) {
 		got := (<-a.answers).(wire.PermissionResponse)
 		c.False(got.Approved, "it was denied")
 		c.Equal(got.Choice, wire.DenyAlways)
-		// Always-deny holds for the session and function.
+		// A permanent denial applies to the session and the function.
 		a.w.until("BRANCH_RUN_COMPLETED")
 		c.Equal(a.input("p", a.session, "main", "again").status, 202)
 		c.False((<-a.answers).(wire.PermissionResponse).Approved, "it is denied for good")
@@ -178,8 +178,8 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// What became of a request is told for an hour after it ended, and then it is as
-// if there had been none; a restart changes nothing.
+// The result of a request is available for an hour after its end, and then the
+// request is unknown; a restart does not change this.
 func TestEndedRequestsAreRemembered(t *testing.T) {
 	t.Parallel()
 	for status, end := range map[string]func(a *asker){
@@ -187,7 +187,7 @@ func TestEndedRequestsAreRemembered(t *testing.T) {
 		"cancelled": func(a *asker) {
 			a.t.Equal(a.do("POST", "/agents/p/sessions/"+a.session+"/branches/main/interrupt", nil).status, 202)
 		},
-		"timedOut": func(*asker) {}, // it has a millisecond
+		"timedOut": func(*asker) {}, // its time limit is a millisecond
 	} {
 		t.Run(status, func(outer *testing.T) {
 			outer.Parallel()
@@ -221,8 +221,8 @@ func TestEndedRequestsAreRemembered(t *testing.T) {
 	}
 }
 
-// A text that was cut within a character is half a surrogate pair in JSON. A
-// client whose answer is refused for it takes no more events (§10.6 C8).
+// A text that was cut within a character is half a surrogate pair in JSON. A client
+// whose answer is refused for that receives no more events (§10.6 C8).
 func TestCutTexts(t *testing.T) {
 	t.Parallel()
 	tool := func(*hpd.Run) wire.Payload {

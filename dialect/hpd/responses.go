@@ -19,15 +19,15 @@ import (
 // answerExt is the dialect's part of an answer.
 type answerExt struct {
 	Response wire.Raw `json:"response,omitzero"`
-	Content  string   `json:"content,omitzero"` // the session's content that holds a large response until its run ends
+	Content  string   `json:"content,omitzero"` // id of the content of the session that holds a large response until its run ends
 }
 
 const (
 	largeAnswer = 20 << 10 // bytes of a response; the request holds it twice, as an event and as a text
-	shownAnswer = 8 << 10  // bytes of a large one's text that other surfaces show
+	shownAnswer = 8 << 10  // bytes of a large response's text that other surfaces show
 )
 
-// responseOf is the answer as a response event: the client's own, or one made
+// responseOf returns the answer as a response event: the client's own, or one made
 // from the answer of another surface.
 func (s *Server) responseOf(ctx context.Context, a *asked, r *hub.Request) (*wire.Event, error) {
 	a.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Server) largeResponse(ctx context.Context, a *asked, id string) ([]byte
 	return data, err
 }
 
-// removeAtEnd remembers a content that is removed with the run.
+// removeAtEnd schedules the removal of a content for the end of the run.
 func (x *run) removeAtEnd(content string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Server) dropContents(ctx context.Context, x *run) {
 	}
 }
 
-// statusOf is the status of an answer to a request that has ended.
+// statusOf returns the status for an answer to a request that has ended.
 func statusOf(r *hub.Request) wire.RespondStatus {
 	switch r.State {
 	case request.Answered:
@@ -103,8 +103,8 @@ func statusOf(r *hub.Request) wire.RespondStatus {
 	return wire.NotFound
 }
 
-// respond takes an answer. The error is a refusal; otherwise the result says
-// whether the answer counted.
+// respond processes an answer. An error is a refusal; otherwise the result says
+// whether the answer was accepted.
 func (s *Server) respond(ctx context.Context, at *scope, e *wire.Event, who Who) (wire.RespondResult, error) {
 	answer, ok := wire.ResponseOf(e)
 	if !ok {
@@ -143,7 +143,7 @@ func (s *Server) respond(ctx context.Context, at *scope, e *wire.Event, who Who)
 	return result, nil
 }
 
-// answer hands an answer to the hub, one at a time.
+// answer passes an answer to the hub, one at a time.
 func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (wire.RespondStatus, error) {
 	ctx = context.WithoutCancel(ctx)
 	unlock := s.locks.lock("request/" + a.id)
@@ -164,7 +164,7 @@ func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (
 		return "", err
 	}
 	if given.As == r.AskedBy {
-		return wire.TargetMismatch, nil // nobody answers its own request
+		return wire.TargetMismatch, nil // an identity cannot answer its own request
 	}
 	envelope, err := e.Append(nil, wire.Branches)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Server) answer(ctx context.Context, a *asked, e *wire.Event, who Who) (
 	return "", err
 }
 
-// reject shows readers an answer that was not accepted.
+// reject shows readers that an answer was not accepted.
 func (s *Server) reject(ctx context.Context, at *scope, answer *wire.Response, status wire.RespondStatus) {
 	sender, err := s.user(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Server) reject(ctx context.Context, at *scope, answer *wire.Response, s
 	}
 }
 
-// rememberedFor is how long the result of an ended request can be asked for.
+// rememberedFor is how long the result of an ended request can be queried.
 const rememberedFor = time.Hour
 
 // askedBefore finds a request that ended recently, or that a run of an earlier
@@ -235,7 +235,7 @@ func (s *Server) askedBefore(ctx context.Context, at *scope, id string) (*hub.Re
 			continue
 		}
 		if r.State != request.Open && s.cfg.Now().Sub(r.EndedAt) >= rememberedFor {
-			return nil, nil // the older ones of that id ended before it
+			return nil, nil // older requests of that id ended before it
 		}
 		return r, nil
 	}
@@ -280,8 +280,8 @@ func (s *Server) readResponse(c *call) (*wire.Event, error) {
 	return s.cfg.Registry.ParseResponse(data, s.wireLimits())
 }
 
-// notTaken refuses an answer that is too large with 409: the stock client
-// reads no more events after any other refusal (§10.6 C8).
+// notTaken refuses an answer that is too large with 409: after any other refusal
+// the stock client reads no more events (§10.6 C8).
 func notTaken(c *call, err error) error {
 	if fault.CodeOf(err) != fault.TooLarge {
 		return err

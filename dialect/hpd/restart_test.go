@@ -13,7 +13,7 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// What a run of this process asked is cancelled with it.
+// Requests of a run of this process are cancelled with the run.
 func TestRequestsOfALostRun(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -36,7 +36,7 @@ func TestReadyWhenSettled(t *testing.T) {
 	c := &spec.T{T: t}
 	a := newAsker(c, 0, permission)
 	a.w.until("PERMISSION_REQUEST")
-	c.NoError(a.server.Ready(t.Context())) // at once, because nothing was left
+	c.NoError(a.server.Ready(t.Context())) // at once, because nothing was left to settle
 	reached, gate := make(chan struct{}, 100), make(chan struct{})
 	a.opened = func() {
 		a.armed.Store(func() {
@@ -45,7 +45,7 @@ func TestReadyWhenSettled(t *testing.T) {
 		})
 	}
 	a.crash()
-	<-reached // what ends the run is about to be written
+	<-reached // the end of the run is about to be written
 	err := a.server.Ready(t.Context())
 	c.True(err != nil && strings.Contains(err.Error(), "1 are left"), "ready while a run is open: %v", err)
 	close(gate)
@@ -55,8 +55,8 @@ func TestReadyWhenSettled(t *testing.T) {
 	eventually(t, func() bool { return a.server.Ready(t.Context()) == nil })
 }
 
-// What cannot be settled now is tried again, and the hub says that it is not
-// ready.
+// A run that cannot be settled now is tried again, and the hub reports that it is
+// not ready.
 func TestSettlingIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -83,8 +83,8 @@ func TestSettlingIsTriedAgain(t *testing.T) {
 	c.Equal(list[0]["error"].(object)["type"], any("RuntimeLost"))
 }
 
-// A remote producer that does not reconnect in time after a restart loses its
-// run and what it asked.
+// A remote producer that does not reconnect in time after a restart loses its run
+// and its requests.
 func TestRemoteRunIsLost(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -122,8 +122,8 @@ func TestInputBeforeTheProducerIsBack(t *testing.T) {
 	c.Equal(p.complete(w, object{"status": "completed"}).status, 200)
 }
 
-// A task that outlives its run is shown with the run that began it, and what is
-// too large for the index is read from the history.
+// A task that outlives its run is shown with the run that began it, and events that
+// are too large for the index are read from the history.
 func TestRunsFromTheIndex(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -27,7 +27,7 @@ import (
 	"github.com/parley-hub/parley/journal/mem"
 )
 
-// wait bounds how long a test waits for something that must happen.
+// wait bounds how long a test waits for an expected event.
 const wait = 20 * time.Second
 
 // rig is a real hub behind a real server on a real socket.
@@ -39,15 +39,15 @@ type rig struct {
 	server *hpd.Server
 	http   *httptest.Server
 	engine *mem.Engine
-	// opened, if set, is called when the hub is open and nothing is served.
+	// opened, if set, is called when the hub is open and before anything is served.
 	opened func()
-	// records counts those that were read from logs.
+	// records counts the records that were read from logs.
 	records *atomic.Int64
-	refuse  func() error // if set, says whether a batch is refused; it changes between two starts
-	armed   atomic.Value // func(), called before each batch is given to the engine
+	refuse  func() error // if set, returns an error for a batch to refuse; it changes between two starts
+	armed   atomic.Value // func(), called before each batch is passed to the engine
 }
 
-// hooked is an engine that tells the rig of each batch.
+// hooked is an engine that calls the rig for each batch.
 type hooked struct {
 	*mem.Engine
 	rig *rig
@@ -72,7 +72,7 @@ func (h hooked) Read(ctx context.Context, log journal.LogName, o journal.ReadOpt
 	return page, err
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, holds func() bool) {
 	t.Helper()
 	poll, late := time.NewTicker(time.Millisecond), time.After(wait)
@@ -129,9 +129,9 @@ func (r *rig) start() {
 	if err := r.server.Start(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
-	r.http = httptest.NewUnstartedServer(r.server.Mount().Routes[0].Handler) // which takes every path as it came
+	r.http = httptest.NewUnstartedServer(r.server.Mount().Routes[0].Handler) // it accepts every path unchanged
 	r.http.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		_ = conn.(*net.TCPConn).SetWriteBuffer(64 << 10) // so that a reader which stops is soon behind
+		_ = conn.(*net.TCPConn).SetWriteBuffer(64 << 10) // so that a reader that stops is soon behind
 		return ctx
 	}
 	r.http.Start()
@@ -148,8 +148,7 @@ func (r *rig) stop() {
 	_ = r.engine.Close()
 }
 
-// crash ends everything without a word: the store refuses what would still be
-// written.
+// crash ends everything without notice: the store refuses all further writes.
 func (r *rig) crash() {
 	r.t.Helper()
 	_ = r.engine.Close()
@@ -163,7 +162,7 @@ func (r *rig) restart() {
 	r.start()
 }
 
-// answer is what a route answered.
+// answer is the response of a route.
 type answer struct {
 	status int
 	header http.Header
@@ -182,7 +181,7 @@ func (a answer) list() []object {
 	return out
 }
 
-// code is the first code of a problem.
+// code returns the first code of a problem.
 func (a answer) code() string {
 	errors, _ := a.object()["errors"].(object)
 	for code := range errors {
@@ -191,7 +190,7 @@ func (a answer) code() string {
 	return ""
 }
 
-// do sends a request; the body is JSON text, or anything that becomes it.
+// do sends a request; the body is JSON text, or a value to encode.
 func (r *rig) do(method, path string, body any) answer {
 	r.t.Helper()
 	return r.send(method, path, body, nil)
@@ -229,7 +228,7 @@ func (r *rig) send(method, path string, body any, header map[string]string) answ
 	return answer{res.StatusCode, res.Header, raw}
 }
 
-// session makes a session and returns its id.
+// session creates a session and returns its id.
 func (r *rig) session() string {
 	r.t.Helper()
 	a := r.do("POST", "/sessions", nil)
@@ -239,7 +238,7 @@ func (r *rig) session() string {
 	return a.object()["id"].(string)
 }
 
-// history is what GET B/events answers.
+// history returns the events of GET B/events.
 func (r *rig) history(session, branch string) []object {
 	r.t.Helper()
 	a := r.do("GET", "/sessions/"+session+"/branches/"+branch+"/events", nil)
@@ -282,7 +281,7 @@ type frame struct {
 	raw   string
 }
 
-// watch opens a stream and returns once its headers are there.
+// watch opens a stream and returns once its headers have arrived.
 func (r *rig) watch(path string, header map[string]string) *reader {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -311,7 +310,7 @@ func (w *reader) close() {
 	w.once.Do(func() { w.cancel(); _ = w.res.Body.Close() })
 }
 
-// pump splits on LF LF alone, as the stock client does.
+// pump splits only at LF LF, as the stock client does.
 func (w *reader) pump() {
 	defer close(w.events)
 	in := bufio.NewReader(w.res.Body)
@@ -368,7 +367,7 @@ func (w *reader) named(name string) object {
 	}
 }
 
-// until reads up to an event of a type, comments left out.
+// until reads up to an event of a type, without comments.
 func (w *reader) until(name string) []object {
 	w.t.Helper()
 	var seen []object
@@ -409,7 +408,7 @@ func names(seen []frame) []any {
 	return list
 }
 
-// mainOf is the channel of a session's branch main.
+// mainOf returns the channel of a session's branch main.
 func mainOf(r *rig, session string) string {
 	r.t.Helper()
 	home, err := r.hub.FindHome(r.t.Context(), "hpd", session)
@@ -423,7 +422,7 @@ func mainOf(r *rig, session string) string {
 	return id
 }
 
-// side is what is kept beside the history of a session's branch main.
+// side returns the side log of a session's branch main.
 func (r *rig) side(session string) []*envelope.Envelope {
 	r.t.Helper()
 	list, err := r.hub.Side(r.t.Context(), mainOf(r, session))

@@ -1,6 +1,6 @@
 package hpd
 
-// Right is who may call a route, as the table of routes says, for
+// Right is who may call a route, according to the table of routes. It is for
 // documentation and tests.
 type Right struct {
 	Method, Path, Says      string
@@ -14,7 +14,7 @@ type May string
 const (
 	No     May = "no"     // 403
 	Yes    May = "yes"    // everything
-	Theirs May = "theirs" // sessions that it created or in which a branch or run names it; others are 404
+	Theirs May = "theirs" // sessions that the caller created or in which a branch or run names it; others are 404
 	Watch  May = "watch"  // reading, without writing
 	Itself May = "itself" // for runs and work of that agent; others are 403
 )
@@ -40,8 +40,8 @@ func (n need) reader() May {
 	return No
 }
 
-// agentMay is what an agent's or a person's key allows: in sessions what is
-// theirs, elsewhere everything that does not need an operator.
+// agentMay returns what an agent's or a person's key allows: its own sessions, and
+// outside of sessions everything that does not need an operator.
 func (r *route) agentMay() May {
 	switch {
 	case r.need == toOperate:

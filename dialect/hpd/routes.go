@@ -10,12 +10,12 @@ import (
 	"github.com/parley-hub/parley/internal/turns"
 )
 
-// route is one operation, under both surfaces where its path names one.
+// route is one operation, under both surfaces if its path names one.
 type route struct {
 	method string
 	path   string // as path.route has it
 	need   need
-	code   string // of refusals that have none of their own
+	code   string // of errors that have no code of their own
 	says   string
 	serve  func(*call) error
 }
@@ -116,7 +116,8 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) (*call, bool) {
 	return &call{Request: r, path: p, w: w, who: s.cfg.Who(r), code: wire.InvalidRequest}, ok
 }
 
-// refused answers a request that the server in front of this handler refused.
+// refused writes the response to a request that the server in front of this handler
+// refused.
 func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 	c, ok := s.call(w, r)
 	if ok {
@@ -127,8 +128,8 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 	s.fail(c, err)
 }
 
-// served serves a route. Its answer counts against its key until it is read.
-// Requests that only read wait for their turn, except an operator's.
+// served serves a route. The response counts against the caller's key until it is
+// read. Requests that only read wait for their turn, except an operator's.
 func (s *Server) served(c *call, found *route) error {
 	c.reads = found.need == toRead
 	var turn *turns.Turn
@@ -150,7 +151,7 @@ func (s *Server) served(c *call, found *route) error {
 	return err
 }
 
-// find returns the route of a call, or the methods that its path has.
+// find returns the route of a call, or the methods that its path allows.
 func (s *Server) find(c *call) (found *route, allowed []string) {
 	method := c.Method
 	if method == http.MethodHead {
@@ -167,7 +168,7 @@ func (s *Server) find(c *call) (found *route, allowed []string) {
 	return nil, allowed
 }
 
-// nothing answers requests that match no route.
+// nothing writes the response to requests that match no route.
 func (s *Server) nothing(c *call, allowed []string) {
 	if len(allowed) == 0 {
 		s.fail(c, fault.New(fault.NotFound, "there is no %s %.200s; %s/openapi.json lists the routes", c.Method, c.URL.Path, s.cfg.Prefix))

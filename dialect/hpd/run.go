@@ -30,7 +30,7 @@ type run struct {
 	span    string
 	started time.Time
 	remote  bool
-	member  *member // of an agent that answers itself, in the dialect that it reads; nil: a producer does
+	member  *member // set if the agent answers itself, in the dialect that it reads; nil: a producer answers
 
 	rootOnce sync.Once
 	root     *branch.Agent // never changed
@@ -39,26 +39,26 @@ type run struct {
 	cancel context.CancelFunc
 	over   chan struct{} // closed when its end is stored
 
-	// mu orders what is published before the end.
+	// mu ensures that everything is published before the end.
 	mu          sync.Mutex
 	turnEnded   bool
-	interrupted string // the reason; empty: it was not
+	interrupted string // the reason; empty: not interrupted
 	ended       bool
-	asked       bool   // it has asked something
-	noted       bool   // the fields that its events have in common are remembered
-	plainExt    []byte // of a stored event without fields of its own; never changed
+	asked       bool   // it has sent a request
+	noted       bool   // the fields that its events have in common are in notes
+	plainExt    []byte // ext of a stored event without fields of its own; never changed
 
 	permitting sync.Mutex // one permission is asked for at a time
 
 	keeping sync.Mutex // guards kept, and is held while the interruption is stored
-	kept    bool       // a restart would find the interruption
+	kept    bool       // the interruption survives a restart
 
-	// Of a run whose producer is another process:
+	// Only set if the run's producer is another process:
 	work     Work
-	handed   bool            // a producer had it before
-	answers  []*wire.Event   // to what it asked, for a producer that comes back
-	contents []string        // which hold large ones of them
-	keys     map[string]bool // idempotency keys of what was published
+	handed   bool            // a producer has had it before
+	answers  []*wire.Event   // to its requests, for a producer that reconnects
+	contents []string        // content ids of large answers
+	keys     map[string]bool // idempotency keys of published events
 }
 
 // runs are the active runs of this process, by the channel of their branch.
@@ -82,7 +82,7 @@ func (r *runs) add(x *run) {
 	r.all[x.scope.channel] = x
 }
 
-// remove forgets a run that is over.
+// remove removes a run that is over.
 func (r *runs) remove(x *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *runs) remove(x *run) {
 	}
 }
 
-// drop cancels a run whose branch is deleted: nothing more of it is written.
+// drop cancels a run whose branch is deleted. Nothing more of the run is written.
 func (r *runs) drop(channelID string) {
 	x := r.get(channelID)
 	if x == nil {
@@ -120,8 +120,8 @@ type outcome struct {
 	cancelled bool
 	errorType string
 	message   string
-	// reported is the digest of the producer's reported end, if an
-	// interruption replaced it.
+	// reported is the digest of the end that the producer reported, if an
+	// interruption replaced that end.
 	reported string
 }
 
@@ -191,7 +191,7 @@ func errRunOver(id string) error {
 	return fault.New(fault.Conflict, "Run '%s' is not active.", id).Because(fault.NoRun)
 }
 
-// ending are the last events of a run.
+// ending returns the last events of a run.
 func (x *run) ending(sender string, how outcome, now time.Time) ([]*envelope.Envelope, error) {
 	var payloads []wire.Payload
 	if !x.turnEnded {
@@ -277,16 +277,16 @@ func (s *Server) cutOffLate(x *run) {
 	case <-x.over:
 	case <-s.ctx.Done():
 	case <-timer.C:
-		_ = s.complete(s.ctx, x, outcome{cancelled: true}) // the producer's own end may come first
+		_ = s.complete(s.ctx, x, outcome{cancelled: true}) // the producer may have ended it first
 	}
 }
 
 // keptReason is how much of an interruption's reason is stored.
 const keptReason = 1 << 10
 
-// keepInterruption stores the interruption of a run that a restart does not
-// end, so that the next process can finish it. A caller that interrupts again
-// waits for that too.
+// keepInterruption stores the interruption of a run that survives a restart, so
+// that the next process can finish it. A caller that interrupts again waits for
+// this, too.
 func (s *Server) keepInterruption(ctx context.Context, x *run, reason string) error {
 	if !x.remote && x.member == nil {
 		return nil
@@ -310,7 +310,7 @@ func (s *Server) keepInterruption(ctx context.Context, x *run, reason string) er
 	return err
 }
 
-// withdraw cancels a run's unanswered requests.
+// withdraw cancels a run's open requests.
 func (s *Server) withdraw(ctx context.Context, x *run, reason string) {
 	x.mu.Lock()
 	asked := x.asked && !x.ended
@@ -342,7 +342,7 @@ type heldLock struct {
 	uses int
 }
 
-// lock waits for a branch's lock. The caller calls unlock.
+// lock waits for a branch's lock. The caller must call unlock.
 func (l *locks) lock(channelID string) (unlock func()) {
 	l.mu.Lock()
 	if l.byBranch == nil {
@@ -366,15 +366,15 @@ func (l *locks) lock(channelID string) (unlock func()) {
 	}
 }
 
-// mintedID is what newID makes.
+// mintedID matches the results of newID.
 var mintedID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// newID makes an id of 32 hex digits.
+// newID returns an id of 32 hex digits.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// newSpan makes the id of a span.
+// newSpan returns the id of a span.
 func newSpan() string { return newID()[:16] }

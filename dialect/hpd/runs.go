@@ -16,8 +16,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// runEvents are the events that the index has of a branch's runs, or of the one
-// of an id, in their order.
+// runEvents returns the indexed events of a branch's runs, or of the run with an
+// id, in order.
 func (s *Server) runEvents(ctx context.Context, x *scope, id string) ([]adapter.RunEvent, error) {
 	q := hub.EntryQuery{Home: x.session.home, Prefix: adapter.RunEventsPrefix(x.channel, id)}
 	events, err := gather(entries(ctx, s.hub, q, adapter.ParseRunEvent))
@@ -25,7 +25,7 @@ func (s *Server) runEvents(ctx context.Context, x *scope, id string) ([]adapter.
 	return events, err
 }
 
-// runsOf are the runs of a branch, or the one of an id, in the order of their
+// runsOf returns the runs of a branch, or the run with an id, in the order of their
 // start.
 func (s *Server) runsOf(ctx context.Context, x *scope, id string) ([]wire.Run, error) {
 	events, err := s.runEvents(ctx, x, id)
@@ -83,7 +83,7 @@ func (s *Server) eventAt(ctx context.Context, channelID string, seq uint64) (*en
 	return nil, fault.New(fault.Internal, "event %d of channel '%s' is missing", seq, channelID)
 }
 
-// runOf is the run of an id; nil if the branch has none.
+// runOf returns the run with an id, or nil if the branch has none.
 func (s *Server) runOf(ctx context.Context, x *scope, id string) (*wire.Run, error) {
 	if !mintedID.MatchString(id) {
 		return nil, nil
@@ -125,8 +125,8 @@ func (s *Server) listRuns(c *call) error {
 	return c.write(http.StatusOK, list)
 }
 
-// runsBy are the ids of an agent's runs on a branch, in the order of their
-// start. The rest of a run is read only for those that are shown.
+// runsBy returns the ids of an agent's runs on a branch, in the order of their
+// start. The rest of a run is read only if it is shown.
 func (s *Server) runsBy(ctx context.Context, x *scope, agentID string) ([]string, error) {
 	type start struct {
 		seq uint64

@@ -164,7 +164,7 @@ func TestInputs(t *testing.T) {
 		input := func(messages string) answer {
 			return r.do("POST", "/agents/echo/sessions/"+s+"/branches/main/inputs", `{"type":"USER_MESSAGES_INPUT","messages":[`+messages+`]}`)
 		}
-		many := strings.Repeat(message(1)+",", 169) // of three events each; two begin the run
+		many := strings.Repeat(message(1)+",", 169) // of three events each; two events begin the run
 		c.Equal(input(message(600)).status, 413)
 		c.Equal(input(many+message(2)).status, 413)
 		c.Equal(len(r.history(s, "main")), 3)
@@ -358,7 +358,7 @@ func TestRuns(t *testing.T) {
 	spec.Check(t, "hpd-events#104: nobody to run it is 500, with the run's end in the history", func(t *spec.T) {
 		r := newRig(t, hpd.Config{Producers: map[string]hpd.Producer{"echo": hpd.Echo{}}})
 		s := r.session()
-		a := r.input("user", s, "main", "x") // registered, and runs nothing
+		a := r.input("user", s, "main", "x") // registered, but runs nothing
 		t.Equal(a.status, 500)
 		t.Equal(a.code(), "NoProducer")
 		h := r.history(s, "main")

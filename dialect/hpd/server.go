@@ -1,8 +1,8 @@
-// Package hpd serves HPD's hosted API: sessions, branches, runs, live and
-// durable events over server-sent events and WebSocket. The routes exist under
-// two names, branches and threads; what is stored and decided has one. It
-// writes to the hub only, and never decides what an event means: package wire
-// reads and writes them, and the branch adapter holds their order.
+// Package hpd serves HPD's hosted API: sessions, branches, runs, and live and
+// durable events over server-sent events and WebSocket. The routes exist under two
+// names, branches and threads; internally there is only one. The package writes to
+// the hub only, and never decides what an event means: package wire reads and
+// writes events, and the branch adapter enforces their order.
 package hpd
 
 import (
@@ -39,8 +39,8 @@ type Server struct {
 	slowReaders logsample.Limiter
 	settled     seen          // sessions
 	remote      seen          // agents with a remote producer
-	streams     chan struct{} // one place for each
-	// condensing has one place for each branch that is being condensed.
+	streams     chan struct{} // one slot for each stream
+	// condensing has one slot for each branch that is being condensed.
 	condensing chan struct{}
 
 	ctx      context.Context // of runs; ends when the server closes
@@ -59,7 +59,7 @@ var _ dialect.Dialect = (*Server)(nil)
 // dialectName is the dialect's name in settings, metrics and the hub.
 const dialectName = "hpd"
 
-// New makes a server. Close it to end its runs and streams.
+// New returns a server. Close it to end its runs and streams.
 func New(cfg Config) (*Server, error) {
 	if cfg.Hub == nil {
 		return nil, errors.New("hpd: a hub is needed")
@@ -78,15 +78,15 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Name is the section of the configuration.
+// Name returns the name of the dialect's section in the configuration.
 func (s *Server) Name() string { return dialectName }
 
-// Mount takes everything below the prefix.
+// Mount claims all paths below the prefix.
 func (s *Server) Mount() dialect.Mount {
 	return dialect.Mount{Routes: []dialect.Route{{Pattern: s.cfg.Prefix + "/", Handler: s, Token: s.token, Body: s.bodyOf, Exact: true, Refuse: s.refused}}}
 }
 
-// bodyOf bounds uploads by their own limit.
+// bodyOf returns the limits of a request's body. Uploads have their own.
 func (s *Server) bodyOf(r *http.Request) dialect.Body {
 	p, ok := parsePath(strings.TrimPrefix(r.URL.EscapedPath(), s.cfg.Prefix))
 	if ok && r.Method == http.MethodPost && strings.HasSuffix(p.route, "/content") {
@@ -95,11 +95,11 @@ func (s *Server) bodyOf(r *http.Request) dialect.Body {
 	return dialect.Body{}
 }
 
-// formBytes is how much a form may have besides its file.
+// formBytes is the maximum size of a form without its file.
 const formBytes = 64 << 10
 
-// token takes a token out of a URL: clients whose WebSockets send no headers
-// put it into the path, as /hpd/~TOKEN/….
+// token removes a token from a URL and returns it. Clients whose WebSockets send no
+// headers put it into the path, as /hpd/~TOKEN/….
 func (s *Server) token(u *url.URL) string {
 	if rest, ok := strings.CutPrefix(u.Path, s.cfg.Prefix+"/~"); ok {
 		token, _, ok := strings.Cut(rest, "/")
@@ -133,11 +133,11 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends as Drain does, however long it takes.
+// Close does the same as Drain, without a time limit.
 func (s *Server) Close() error { return s.Drain(context.Background()) }
 
-// Ready is an error until what a restart left is settled, and while the server
-// drains.
+// Ready returns an error until the runs that a restart left are settled, and while
+// the server drains.
 func (s *Server) Ready(context.Context) error {
 	if s.draining.Err() != nil {
 		return errors.New("HPD streams are being closed")
@@ -145,13 +145,13 @@ func (s *Server) Ready(context.Context) error {
 	return s.recovery.unfinished()
 }
 
-// Banner says where clients connect.
+// Banner returns the address to which clients connect.
 func (s *Server) Banner(base string) dialect.Banner {
 	return dialect.Banner{Label: "hpd", URL: base + s.cfg.Prefix}
 }
 
-// seen remembers names, and forgets all of them when there are too many: what
-// is done once for each is then repeated.
+// seen is a set of names that forgets all of them when there are too many. What is
+// done once for each name is then repeated.
 type seen struct {
 	most  int
 	mu    sync.Mutex

@@ -13,18 +13,18 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// sessionQuery is how sessions are listed.
+// sessionQuery selects and orders a list of sessions.
 type sessionQuery struct {
 	byCreation bool
 	ascending  bool
 	offset     int
 	limit      int
-	foreign    bool // channels of other dialects, too
-	count      bool // tell how many there are
+	foreign    bool // include channels of other dialects
+	count      bool // return the number of sessions
 }
 
-// page is the part of a list that is asked for; without a limit it is as much
-// as one answer may hold.
+// page returns the requested part of a list. Without a limit it is as much as one
+// answer may hold.
 func (c *call) page(most int) (offset, limit int, err error) {
 	limit = most
 	for name, into := range map[string]*int{"limit": &limit, "offset": &offset} {
@@ -103,14 +103,14 @@ func (s *Server) searchSessions(c *call) error {
 	return s.answerSessions(c, q, in.Metadata)
 }
 
-// answerSessions answers with the sessions that the caller may see and that
-// have the wanted metadata.
+// answerSessions writes the sessions that the caller may see and that have the
+// wanted metadata.
 func (s *Server) answerSessions(c *call, q sessionQuery, want map[string]wire.Raw) error {
 	all, err := s.sessions(c.Context())
 	if err != nil {
 		return err
 	}
-	others := map[string]bool{} // which were looked up as the caller
+	others := map[string]bool{} // channels that were looked up as the caller
 	if q.foreign {
 		list, err := s.foreignSessions(c.Context(), c.who)
 		if err != nil {

@@ -21,7 +21,7 @@ func marshal(v any) ([]byte, error) {
 	return data, nil
 }
 
-// sessionBody is a session as routes answer it.
+// sessionBody returns the JSON body of a session.
 func sessionBody(x adapter.SessionSummary) (wire.Session, error) {
 	out := wire.Session{ID: x.Session, CreatedAt: x.Created.UTC(), LastActivity: x.Active.UTC(), Metadata: map[string]wire.Raw{}}
 	if len(x.Metadata) > 0 {
@@ -89,8 +89,8 @@ func (s *Server) createSession(c *call) error {
 	return c.write(http.StatusCreated, body)
 }
 
-// checkMetadata bounds a session's metadata before it is used. Keys that are
-// null are dropped.
+// checkMetadata returns an error if a session's metadata is too large. It drops
+// keys that are null.
 func (s *Server) checkMetadata(metadata map[string]wire.Raw) (wire.Raw, error) {
 	data, err := marshal(wire.MergeMetadata(nil, metadata))
 	if limit := s.cfg.Limits.Record; err == nil && len(data) > limit-256 {

@@ -229,7 +229,7 @@ func TestThreads(t *testing.T) {
 	c.Equal(r.do("GET", "/sessions/"+s+"/thread-graph", nil).object()["runtimeChildren"], any([]any{object{"threadId": "t", "parentThreadId": "main"}}))
 }
 
-// A member of the wrong type is named in JSON's words, not in Go's.
+// The error for a member of the wrong type uses JSON's words, not Go's.
 func TestABodyOfTheWrongType(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, hpd.Config{})
@@ -239,7 +239,7 @@ func TestABodyOfTheWrongType(t *testing.T) {
 	}
 }
 
-// A part of the history is asked for by the place before it and by its length.
+// A part of the history is selected by the position before it and by its length.
 func TestPartsOfAHistory(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -18,7 +18,7 @@ type Settings struct {
 	Limits          LimitSettings
 }
 
-// PersistSettings is which live events are stored besides.
+// PersistSettings selects which live events are also stored.
 type PersistSettings struct {
 	Requests         bool
 	Workflow         bool

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/internal/wsconn"
 )
 
-// socket is a client's WebSocket. Its first valid frame subscribes it, before
-// the frame is executed.
+// socket is a client's WebSocket. Its first valid frame subscribes the client,
+// before the frame is executed.
 type socket struct {
 	server  *Server
 	ws      *wsconn.Conn
@@ -33,7 +33,7 @@ type socket struct {
 // conversation is what a socket serves: a branch, or a channel of another
 // dialect.
 type conversation interface {
-	// execute does what a frame asks for.
+	// execute executes a frame.
 	execute(k *socket, e *wire.Event) error
 	// open follows the conversation from now on.
 	open(k *socket) (feed, error)
@@ -70,8 +70,8 @@ func closing(code wsconn.Code, reason string) error {
 	return &wsconn.CloseError{Code: code, Reason: reason}
 }
 
-// Recheck ends the sockets whose key is no longer valid. It is called when
-// keys were made or revoked.
+// Recheck closes the sockets whose key is no longer valid. The server calls it
+// after keys were made or revoked.
 func (s *Server) Recheck() {
 	for _, ws := range s.sockets.All() {
 		if k, ok := ws.Handler().(*socket); ok {
@@ -86,7 +86,7 @@ func (k *socket) recheck() {
 	}
 }
 
-// Message takes a frame: an input, an interruption or a response.
+// Message handles a frame: an input, an interruption or a response.
 func (k *socket) Message(payload []byte, binary bool) error {
 	s := k.server
 	if !s.cfg.Stands(k.request) {
@@ -119,15 +119,15 @@ func (at *scope) execute(k *socket, e *wire.Event) error {
 		return err
 	}
 	if x.channel != at.channel {
-		return errNoBranch(x.branch, x.session.id) // another one of that name
+		return errNoBranch(x.branch, x.session.id) // a new branch with the same name
 	}
 	if _, isResponse := wire.ResponseOf(e); isResponse {
 		if k.who.Role == Reader {
-			return nil // it watches
+			return nil // the caller only watches
 		}
 		_, err := s.respond(k.ctx, x, e, k.who)
 		if _, ok := errors.AsType[*refusal](err); ok {
-			return nil // no caller waits for it
+			return nil // no caller waits for the result
 		}
 		return err
 	}
@@ -148,7 +148,7 @@ func (at *scope) execute(k *socket, e *wire.Event) error {
 	return err
 }
 
-// closeFor is how the socket is closed after an error.
+// closeFor returns the error that closes the socket with the code for err.
 func (k *socket) closeFor(err error) error {
 	switch fault.ReasonOf(err) {
 	case fault.RunActive:
@@ -182,7 +182,7 @@ func (at *scope) open(k *socket) (feed, error) {
 	return feed{func() (string, []byte, <-chan struct{}, error) { return k.server.next(k.ctx, w) }, w.follower.Close}, nil
 }
 
-// subscribe begins to show the conversation's events.
+// subscribe starts to show the conversation's events.
 func (k *socket) subscribe() {
 	from, err := k.with.open(k)
 	if err != nil {
@@ -207,7 +207,7 @@ func (k *socket) show(from feed) {
 			k.ws.End(&wsconn.CloseError{Code: wsconn.NotUTF8, Reason: k.surface.CloseGone()})
 			return
 		case fault.CodeOf(err) == fault.SlowReader:
-			k.ws.CutOff(err) // which counts and logs it
+			k.ws.CutOff(err) // CutOff counts and logs the error
 			return
 		case err != nil:
 			return // the socket or the server ends
@@ -237,5 +237,5 @@ func (k *socket) ReadingEnded() { k.cancel() }
 // Closed has nothing left to do.
 func (k *socket) Closed() {}
 
-// LogAttrs is empty, because ids are chosen by clients.
+// LogAttrs returns nil, because ids are chosen by clients.
 func (k *socket) LogAttrs() []any { return nil }

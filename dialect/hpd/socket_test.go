@@ -201,7 +201,7 @@ func TestSocket(t *testing.T) {
 	})
 }
 
-// A key that is revoked while its socket is being opened ends it, although
+// Revoking a key while its socket is being opened closes the socket, although
 // nothing is sent there and no other key changes.
 func TestSocketsOfKeysThatWereJustRevoked(t *testing.T) {
 	t.Parallel()
@@ -216,7 +216,7 @@ func TestSocketsOfKeysThatWereJustRevoked(t *testing.T) {
 	defer conn.Close() //nolint:errcheck // the server has closed it
 	_ = conn.SetDeadline(time.Now().Add(wait))
 	var from io.Reader = conn
-	if early != nil { // what came with the answer to the handshake
+	if early != nil { // bytes that came with the handshake's response
 		from = early
 	}
 	frame, err := ws.ReadFrame(from)

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// steps is a producer that does something else in each run.
+// steps is a producer that does something different in each run.
 type steps struct {
 	mu   sync.Mutex
 	next func(ctx context.Context, run *hpd.Run) error
@@ -57,7 +57,7 @@ func say(ctx context.Context, run *hpd.Run, id, text string) error {
 	return run.Publish(ctx, wire.TextMessageStart{MessageID: id, Role: "assistant"}, wire.TextDelta{MessageID: id, Text: text}, wire.TextMessageEnd{MessageID: id})
 }
 
-// texts are the projected messages of a branch, from its history.
+// texts returns the projected messages of a branch, from its history.
 func (d *doing) texts(name string) (list []string) {
 	d.t.Helper()
 	var h branch.History

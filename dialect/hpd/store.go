@@ -41,7 +41,7 @@ func errNoBranch(id, session string) error {
 	return fault.New(fault.NotFound, "Branch '%.200s' was not found in session '%.200s'.", id, session)
 }
 
-// lookup finds a session, whoever asks.
+// lookup returns a session, regardless of the caller.
 func (s *Server) lookup(ctx context.Context, id string) (session, error) {
 	if wire.CheckID("session", id) != nil {
 		return session{}, errNoSession(id) // no session has that id
@@ -60,8 +60,8 @@ func (s *Server) lookup(ctx context.Context, id string) (session, error) {
 	return session{id: id, home: home.ID, main: main}, err
 }
 
-// session finds a session that the caller may see, and settles what a restart
-// left of it.
+// session returns a session that the caller may see, after it has settled the runs
+// that a restart left in it.
 func (s *Server) session(c *call) (session, error) {
 	x, err := s.lookup(c.Context(), c.path.session)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Server) state(ctx context.Context, channelID string) (*adapter.State, e
 	return state, nil
 }
 
-// made is an event that the server writes, as an envelope.
+// made returns an event that the server writes, as an envelope.
 func made(channelID, sender, flow string, payload wire.Payload, ext branch.Ext) (*envelope.Envelope, error) {
 	e := &envelope.Envelope{Channel: channelID, Sender: sender, Priority: envelope.Normal}
 	event := wire.Event{Payload: payload}
@@ -147,7 +147,7 @@ func made(channelID, sender, flow string, payload wire.Payload, ext branch.Ext) 
 	return e, nil
 }
 
-// committed are the events of a message that was not streamed.
+// committed returns the events of a message that was not streamed.
 func committed(channelID, sender, flow string, m *wire.ChatMessage) ([]*envelope.Envelope, error) {
 	drafts, err := branch.Expand(m)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Server) tell(ctx context.Context, x session, sender string, info adapte
 
 var noExt branch.Ext
 
-// note stores an envelope beside a branch's history.
+// note stores an envelope in a branch's side log.
 func (s *Server) note(ctx context.Context, channelID, sender, eventType string, body any, ext branch.Ext) error {
 	data, err := marshal(body)
 	if err != nil {
@@ -201,8 +201,8 @@ func (s *Server) noteRaw(ctx context.Context, channelID, sender, eventType strin
 	return err
 }
 
-// touch records that something happened in a session. It has happened already,
-// so an error does not undo it.
+// touch records activity in a session. The activity has already happened, so an
+// error is only logged.
 func (s *Server) touch(ctx context.Context, x session) {
 	sender, err := s.user(ctx)
 	if err == nil {
@@ -215,7 +215,7 @@ func (s *Server) touch(ctx context.Context, x session) {
 
 func (s *Server) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// nodes are what the tree is computed from.
+// nodes returns the input for the computation of the tree.
 func nodes(all []adapter.Summary) []branch.Node {
 	list := make([]branch.Node, len(all))
 	for i, b := range all {
@@ -224,7 +224,7 @@ func nodes(all []adapter.Summary) []branch.Node {
 	return list
 }
 
-// opening is how a branch is opened.
+// opening returns the parameters for opening a branch.
 func opening(x session, who Who, creator, id string) hub.Opening {
 	return hub.Opening{
 		By: caller(who, creator), Creator: creator, Type: adapter.Type, Home: x.home, Name: id, Dialect: dialectName,

@@ -10,8 +10,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// untold are the branches whose place in the tree differs from what their log
-// says.
+// untold returns the branches whose place in the tree differs from their log.
 func untold(all []adapter.Summary) (list []adapter.Summary, places map[string]branch.Place) {
 	places = branch.Places(nodes(all))
 	for _, b := range all {
@@ -22,9 +21,9 @@ func untold(all []adapter.Summary) (list []adapter.Summary, places map[string]br
 	return list, places
 }
 
-// tellTree writes the new place to the log of each branch of a session whose
-// place has changed. The caller holds the lock of the session's tree. What an
-// error leaves out is written when the session is next used.
+// tellTree writes the new place to the log of each branch of a session whose place
+// has changed. The caller holds the lock of the session's tree. After an error, the
+// missing updates are written when the session is next used.
 func (s *Server) tellTree(ctx context.Context, x session, all []adapter.Summary) error {
 	list, places := untold(all)
 	if len(list) == 0 {
@@ -43,7 +42,7 @@ func (s *Server) tellTree(ctx context.Context, x session, all []adapter.Summary)
 	return nil
 }
 
-// tellRest writes what an earlier process left out.
+// tellRest writes the updates that an earlier process left out.
 func (s *Server) tellRest(ctx context.Context, x session, all []adapter.Summary) error {
 	if list, _ := untold(all); len(list) == 0 {
 		return nil
@@ -57,7 +56,7 @@ func (s *Server) tellRest(ctx context.Context, x session, all []adapter.Summary)
 	return s.tellTree(ctx, x, all)
 }
 
-// siblings answers with a branch's sibling group, in the order of its index.
+// siblings writes a branch's sibling group, in the order of its index.
 func (s *Server) siblings(c *call, x *scope) error {
 	all, list, err := s.list(c.Context(), x.session, nil)
 	if err != nil {
@@ -74,7 +73,7 @@ func (s *Server) siblings(c *call, x *scope) error {
 	return c.write(http.StatusOK, group)
 }
 
-// threadGraph is the newer form of the tree, on the thread surface alone.
+// threadGraph writes the newer form of the tree, which only the thread surface has.
 func (s *Server) threadGraph(c *call) error {
 	c.surface = wire.Threads
 	x, err := s.session(c)

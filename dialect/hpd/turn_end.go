@@ -16,8 +16,8 @@ func errTurnEnded(turn string) error {
 	return fault.New(fault.Invalid, "MESSAGE_TURN_FINISHED ends turn %s, which has ended; a turn ends once", turn)
 }
 
-// turnOpen refuses a second end of the run's turn before anything of a list is
-// stored. The caller holds the run's lock.
+// turnOpen returns an error if a list has a second end of the run's turn, before
+// any of the list is stored. The caller holds the run's lock.
 func (x *run) turnOpen(list []published) error {
 	for i := range list {
 		if !x.turnEnded || !isTurnEnd(list[i].event) {
@@ -32,9 +32,9 @@ func (x *run) turnOpen(list []published) error {
 	return nil
 }
 
-// endedBefore is turnOpen for a list with a key. If the list was stored before, the
-// hub knows the key of its end; otherwise the hub refuses the end, and nothing else
-// of the list has been stored.
+// endedBefore does the same as turnOpen for a list with a key. If the list was
+// stored before, the hub knows the key of its end; otherwise the hub refuses the
+// end, and nothing else of the list has been stored.
 func (s *Server) endedBefore(ctx context.Context, x *run, list []published, key string) error {
 	i := slices.IndexFunc(list, func(p published) bool { return isTurnEnd(p.event) })
 	if i < 0 {
@@ -53,8 +53,8 @@ func (s *Server) endedBefore(ctx context.Context, x *run, list []published, key 
 	return err
 }
 
-// keyOf is the key of one event of a list, made from the number of events from
-// it to the list's end.
+// keyOf returns the key of one event of a list. It contains the number of events
+// from this one to the list's end.
 func keyOf(key string, left int) string { return fmt.Sprintf("%s/%d", key, left) }
 
 // cut drops the end of an interrupted turn and shows EVENT_DROPPED in its

@@ -77,8 +77,8 @@ func TestTurnEnds(t *testing.T) {
 	})
 }
 
-// An acknowledged interruption survives a restart: the producer is told of it,
-// and the run is ended if the producer does not end it.
+// An acknowledged interruption survives a restart: the producer is notified, and
+// the run is ended if the producer does not end it.
 func TestInterruptionOfARemoteRunSurvives(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -102,8 +102,8 @@ func TestInterruptionOfARemoteRunSurvives(t *testing.T) {
 	c.Equal(r.input("far", s, "main", "again").status, 202)
 }
 
-// An interruption that could not be stored is not answered with 202, and a
-// repeated one is stored first.
+// An interruption that could not be stored is not answered with 202, and a repeated
+// one is stored first.
 func TestInterruptionIsStoredBeforeItIsAnswered(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -121,7 +121,7 @@ func TestInterruptionIsStoredBeforeItIsAnswered(t *testing.T) {
 	c.Equal(p.work.named("interrupt"), object{"runtimeRunId": w["runtimeRunId"], "reason": "enough"})
 }
 
-// The agent's id is escaped in a run's path, which is then found under it.
+// The agent's id is escaped in a run's path, and the path finds the run.
 func TestLocationOfARunOfAnyAgent(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

@@ -12,14 +12,14 @@ import (
 )
 
 // The configuration of a run that waits for its producer survives a restart,
-// without its secrets, and nobody else sees it.
+// without its secrets, and is visible only to the producer.
 func TestConfigOfAWaitingRun(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
 	r := newRig(t, hpd.Config{})
 	r.producer("far").work.close()
 	s := r.session()
-	r.restart() // the producer is not back yet
+	r.restart() // the producer has not reconnected yet
 	at := "/agents/far/sessions/" + s + "/branches/main"
 	follower, err := r.hub.Follow(t.Context(), mainOf(r, s), hub.FollowOptions{})
 	c.NoError(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 )
 
-// byHeader takes the caller from a header, as a guard would from a key.
+// byHeader returns the caller from a header, as a guard would from a key.
 func byHeader(r *http.Request) hpd.Who {
 	switch who := r.Header.Get("Who"); who {
 	case "operator":
@@ -31,9 +31,9 @@ func byHeader(r *http.Request) hpd.Who {
 	}
 }
 
-// Every cell of the table of rights, checked against the routes. The status of
-// a call that names something missing, or has no effect, shows whether the
-// caller may make it.
+// TestWhoMay checks every cell of the table of rights against the routes. The
+// status of a call that names something missing, or has no effect, shows whether
+// the caller may make it.
 func TestWhoMay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, hpd.Config{Who: byHeader, Producers: map[string]hpd.Producer{"echo": hpd.Echo{}}})
@@ -54,7 +54,7 @@ func TestWhoMay(t *testing.T) {
 			}
 			return int(status)
 		}
-		body := any(`{"metadata":5}`) // refused where it is read, so that nothing is done
+		body := any(`{"metadata":5}`) // refused when it is read, so that the call has no effect
 		if right.Method == http.MethodGet || right.Method == http.MethodDelete {
 			body = nil
 		}
@@ -80,7 +80,8 @@ func TestWhoMay(t *testing.T) {
 					t.Errorf("an agent may not: %d", own)
 				}
 			case hpd.Itself:
-				// echo is another agent, and ada takes part in its own session only.
+				// echo is another agent, and ada takes part in its own session
+				// only.
 				if strings.HasSuffix(right.Path, "/work") && own != 403 {
 					t.Errorf("another agent's work: %d", own)
 				}
@@ -100,8 +101,8 @@ func TestWhoMay(t *testing.T) {
 	}
 }
 
-// What the cells mean: sessions of others do not exist for a caller, runs of
-// others cannot be produced for, and a reader's socket only watches.
+// The meaning of the cells: sessions of others do not exist for a caller, a caller
+// cannot produce for runs of others, and a reader's socket only watches.
 func TestWhatIsTheirs(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -142,12 +143,12 @@ func TestWhatIsTheirs(t *testing.T) {
 	c.Equal(len(as("bob", "GET", "/sessions", nil).list()), 0)
 	c.Equal(len(as("reader", "GET", "/sessions", nil).list()), 2)
 
-	// An input makes its poster and the run's agent members; inputs are posted as
-	// who posts them.
+	// An input makes its sender and the run's agent members; inputs are posted
+	// under the identity of the caller.
 	c.Equal(as("ada", "POST", in("adas")+"/inputs", object{"text": "hi"}).status, 202)
 	c.Equal(as("echo", "GET", "/sessions/adas", nil).status, 200)
 
-	// Another agent's key neither takes work nor publishes for a run.
+	// Another agent's key can neither take work nor publish for a run.
 	work := r.watch("/agents/far/work", map[string]string{"Who": "far"})
 	c.Equal(as("bob", "GET", "/agents/far/work", nil).status, 403)
 	far := "/agents/far/sessions/adas/branches/b"
@@ -198,7 +199,7 @@ needed the answer is 401, where a cell says no it is 403.
 |---|---|---|---|
 `
 
-// TestRoutesPage holds the page to the table. PARLEY_UPDATE=1 writes it again.
+// TestRoutesPage compares the page with the table. PARLEY_UPDATE=1 rewrites it.
 func TestRoutesPage(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -17,10 +17,10 @@ import (
 
 // worker is one connection of a remote producer.
 type worker struct {
-	// first is what it is sent on connecting: the open runs, however many,
-	// which the server holds anyway.
+	// first are the frames that it gets on connecting: all open runs. They are not
+	// bounded, because the server holds the runs anyway.
 	first  []workFrame
-	joined bool // first is complete; the lock of the pools guards both until it is read
+	joined bool // first is complete; the lock of the pools guards both until first is read
 	frames chan workFrame
 	gone   chan struct{} // closed when it is disconnected
 	once   sync.Once
@@ -35,8 +35,8 @@ type workFrame struct {
 
 func (w *worker) cutOff() { w.once.Do(func() { close(w.gone) }) }
 
-// send queues a frame. A producer that does not read is disconnected, and gets
-// the frames again when it reconnects.
+// send queues a frame. A producer that does not read is disconnected, and gets the
+// frames again when it reconnects.
 func (w *worker) send(name string, body any) {
 	data, err := marshal(body)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *worker) send(name string, body any) {
 	}
 }
 
-// mayProduce refuses a caller that may not act for an agent.
+// mayProduce returns an error if a caller may not act for an agent.
 func mayProduce(who Who, agent string) error {
 	if who.Role == Operator || who.Role == Agent && who.Agent == agent {
 		return nil
@@ -66,13 +66,13 @@ func mayProduce(who Who, agent string) error {
 	return fault.New(fault.AccessDenied, "this needs the key of agent '%.100s', or an operator's", agent)
 }
 
-// printable reports whether a name of a path can be registered and shown.
+// printable reports whether a name in a path can be registered and shown.
 func printable(name string) bool {
 	return utf8.ValidString(name) && len(name) <= 200 && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// getWork streams the work of an agent to one of its producers, as long as it
-// stays.
+// getWork streams the work of an agent to one of its producers, until the producer
+// disconnects.
 func (s *Server) getWork(c *call) error {
 	if err := mayProduce(c.who, c.agent); err != nil {
 		return err
@@ -83,10 +83,10 @@ func (s *Server) getWork(c *call) error {
 	if !printable(c.agent) {
 		return fault.New(fault.Invalid, "agent id %.60q is not valid; it has 1 to 200 printable characters", c.agent)
 	}
-	if c.Method == http.MethodHead { // it reads nothing, so it takes no work
+	if c.Method == http.MethodHead { // it does not read, so it gets no work
 		return c.empty(http.StatusOK)
 	}
-	// A client that sees the name registered finds a producer that is
+	// A client that sees the registered name also finds a producer that is still
 	// connecting.
 	arrived := s.pools.arrive(c.agent)
 	defer arrived()
@@ -109,8 +109,8 @@ func (s *Server) getWork(c *call) error {
 	defer release()
 	ctx, cancel := s.during(c.Context())
 	defer cancel()
-	// The producer is registered before it is told: an input that follows
-	// finds it.
+	// The producer is registered before it gets the response, so that an input that
+	// follows finds it.
 	w := &worker{frames: make(chan workFrame, s.cfg.Limits.Work), gone: make(chan struct{}), most: int64(s.cfg.Limits.BehindBytes)}
 	s.join(agent, w)
 	arrived()
@@ -155,7 +155,7 @@ func (s *Server) getWork(c *call) error {
 	return nil
 }
 
-// pumpWork writes frames as they come.
+// pumpWork writes frames as they arrive.
 func (s *Server) pumpWork(ctx context.Context, stream *sse.Stream, frames <-chan workFrame) error {
 	silence := time.NewTicker(s.cfg.Limits.KeepAlive)
 	defer silence.Stop()

@@ -211,7 +211,7 @@ func TestRemoteProducers(t *testing.T) {
 		c := &spec.T{T: t}
 		r := newRig(t, hpd.Config{})
 		c.Equal(r.do("HEAD", "/agents/far/work", nil).status, 200)
-		c.Equal(r.input("far", r.session(), "main", "hi").status, 404) // nobody is registered by that
+		c.Equal(r.input("far", r.session(), "main", "hi").status, 404) // the name is not registered
 	})
 	t.Run("several connections share the work", func(t *testing.T) {
 		t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Caller is how a post came: in which span, and when.
+// Caller describes how a post arrived: in which span, and when.
 type Caller struct {
 	Span    trace.SpanContext
 	Arrived time.Time
@@ -20,7 +20,7 @@ type Caller struct {
 
 type arrivedKey struct{}
 
-// Arrived notes when a post came to the hub. An earlier note stays.
+// Arrived records when a post arrived at the hub. An earlier record stays.
 func (s *Spans) Arrived(ctx context.Context, now func() time.Time) context.Context {
 	if s == nil || ctx.Value(arrivedKey{}) != nil {
 		return ctx
@@ -28,7 +28,7 @@ func (s *Spans) Arrived(ctx context.Context, now func() time.Time) context.Conte
 	return context.WithValue(ctx, arrivedKey{}, now())
 }
 
-// Caller returns how a post came, as far as it is known.
+// Caller returns how a post arrived, as far as it is known.
 func (s *Spans) Caller(ctx context.Context) Caller {
 	if s == nil {
 		return Caller{}
@@ -44,10 +44,10 @@ type EnvelopeSpan struct {
 	spans *Spans
 	span  trace.Span
 	mark  time.Time // where the next phase begins
-	turn  *Turn     // that the envelope takes
+	turn  *Turn     // the turn that the envelope takes
 }
 
-// Turn is a turn that somebody has taken.
+// Turn is a turn that an agent has taken.
 type Turn struct {
 	Channel, Agent string
 	Trigger        string // the envelope that it answers; empty: none
@@ -102,10 +102,11 @@ func (s *Spans) Envelope(e *envelope.Envelope, caller Caller, now time.Time) *En
 	return &EnvelopeSpan{spans: s, span: span, mark: began}
 }
 
-// Records reports whether phases and turns are recorded.
+// Records reports whether phases and turns are being recorded.
 func (s *EnvelopeSpan) Records() bool { return s != nil && s.span.IsRecording() }
 
-// Phase records what went on since the last phase, or since the beginning.
+// Phase records the time since the last phase, or since the beginning, under a
+// name.
 func (s *EnvelopeSpan) Phase(name string, clock func() time.Time) {
 	if s.Records() {
 		s.phase(name, clock())
@@ -118,12 +119,12 @@ func (s *EnvelopeSpan) phase(name string, now time.Time) {
 	s.mark = now
 }
 
-// Took notes the turn that the envelope takes. It is recorded once the envelope is
+// Took sets the turn that the envelope takes. It is recorded once the envelope is
 // delivered.
 func (s *EnvelopeSpan) Took(t Turn) { s.turn = &t }
 
 // End ends the span of an envelope that was delivered, with the number of
-// recipients that could not be reached.
+// recipients that it did not reach.
 func (s *EnvelopeSpan) End(now time.Time, failures int) {
 	if s == nil {
 		return

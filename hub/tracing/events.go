@@ -52,7 +52,7 @@ func (s *Spans) ChannelEvent(id, name string, attributes ...attribute.KeyValue) 
 	}
 }
 
-// ChannelError adds an event that tells of an error.
+// ChannelError adds an event that describes an error.
 func (s *Spans) ChannelError(id, name, kind, message string) {
 	s.ChannelEvent(id, name, attribute.String("ag2.error.type", kind), attribute.String("ag2.error.message", message))
 }
@@ -73,8 +73,8 @@ func (s *Spans) AgentUnregistered(id string, at time.Time) {
 	}
 }
 
-// AgentChanged records a change as a span without length, in the identity's span
-// if there is one.
+// AgentChanged records a change as a span of zero length, in the identity's span if
+// there is one.
 func (s *Spans) AgentChanged(id, name string, at time.Time, attributes ...attribute.KeyValue) {
 	ctx := context.Background()
 	if life := s.find(s.agents, id); life != nil {

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The names under which AG2's tools know the spans.
+// The names by which AG2's tools identify the spans.
 const (
 	scope  = "opentelemetry.instrumentation.ag2"
 	schema = "https://opentelemetry.io/schemas/1.11.0"
@@ -21,13 +21,13 @@ const (
 	linkKind = attribute.Key("ag2.link.kind")
 )
 
-// Spans records spans. Those of channels and of identities stay open as long as
-// these do, in this process. A nil *Spans records nothing.
+// Spans records spans. The span of a channel or an identity stays open as long as
+// the channel or identity does, in this process. A nil *Spans records nothing.
 type Spans struct {
 	tracer trace.Tracer
 
 	mu       sync.Mutex
-	limit    int // of each map below; more have no span
+	limit    int // of each map below; beyond it no span is recorded
 	channels map[string]trace.Span
 	agents   map[string]trace.Span
 }
@@ -59,7 +59,7 @@ func (s *Spans) Close(now time.Time) {
 	}
 }
 
-// open remembers a span that stays open.
+// open stores a span that stays open.
 func (s *Spans) open(in map[string]trace.Span, id string, start func() trace.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package ag2 holds what AG2's four adapters have in common, so that each of
-// them is only its own rules. It is pure, as they are.
+// Package ag2 holds what AG2's four adapters have in common, so that each of them
+// has only its own rules. It is pure, as they are.
 package ag2
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Common is embedded by each of the four: they open by invitation, and the
-// audience says both who is told and who may read. To agents they are texts in
-// and texts out, unless they say otherwise.
+// Common is embedded by each of the four adapters. They open by invitation, and the
+// audience determines both who receives an envelope and who may read it. By default
+// agents receive and send texts.
 type Common struct{ turn.Defaults }
 
-// Opening is by invitation: every invitee acks before the channel is active.
+// Opening returns ByInvitation: every invitee acks before the channel is active.
 func (Common) Opening() channel.Opening { return channel.ByInvitation }
 
-// Recipients are the listed readers exactly as listed, or everyone but the
-// sender in participant order.
+// Recipients returns the audience exactly as listed, or everyone but the sender in
+// participant order.
 func (Common) Recipients(m *channel.Metadata, _ channel.State, _ channel.Members, e *envelope.Envelope) []string {
 	if e.Audience != nil {
 		return append([]string{}, e.Audience...)
@@ -26,17 +26,17 @@ func (Common) Recipients(m *channel.Metadata, _ channel.State, _ channel.Members
 	return m.Others(e.Sender)
 }
 
-// Visible follows the audience; a sender always sees its own.
+// Visible follows the audience; a sender always sees its own envelopes.
 func (Common) Visible(_ *channel.Metadata, _ channel.State, _ channel.Members, e *envelope.Envelope, agent string) bool {
 	return e.VisibleTo(agent)
 }
 
-// Refuse makes the one kind of error an adapter answers with.
+// Refuse returns the only kind of error that an adapter returns.
 func Refuse(format string, args ...any) error {
 	return fault.New(fault.Protocol, format, args...)
 }
 
-// RefuseTurn is the refusal of a send that is out of turn.
+// RefuseTurn returns the error for a send that is out of turn.
 func RefuseTurn(format string, args ...any) error {
 	return fault.New(fault.Protocol, format, args...).Because(fault.OutOfTurn)
 }
@@ -46,8 +46,8 @@ func Expectation(name, onViolation, params string) channel.Expectation {
 	return channel.Expectation{Name: name, OnViolation: onViolation, Params: []byte(params)}
 }
 
-// TwoParties checks that a channel has an initiator, a respondent and nobody
-// else, in this order, because the first failing check names the refusal.
+// TwoParties checks that a channel has an initiator, a respondent and nobody else,
+// in this order, because the first failing check determines the error.
 func TwoParties(m *channel.Metadata) error {
 	name, n := m.Manifest.Type, len(m.Participants)
 	if _, ok := WithRole(m, channel.Initiator); !ok {
@@ -80,7 +80,7 @@ func WithRole(m *channel.Metadata, role channel.Role) (string, bool) {
 	return "", false
 }
 
-// Pair are the bounds of a two-party manifest.
+// Pair returns the bounds of a two-party manifest.
 func Pair() channel.Bounds {
 	two := 2
 	return channel.Bounds{Min: 2, Max: &two, Roles: []channel.Role{channel.Initiator, channel.Respondent}}

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
-// ItemReader reads texts. It remembers nothing.
+// ItemReader returns a reader of texts. It keeps no state.
 func (Common) ItemReader(*channel.Metadata) channel.ItemReader { return channel.ItemFunc(ReadItems) }
 
 // ReadItems reads texts, and leaves the rest to the hub's own reader.
@@ -23,7 +23,7 @@ func ReadItems(dst []channel.Item, e *envelope.Envelope) []channel.Item {
 	return channel.ReadOther(dst, e)
 }
 
-// Say says a message as one text.
+// Say returns the draft of a message as one text.
 func (Common) Say(m *channel.Metadata, _ channel.State, sender string, msg message.Envelope) ([]channel.Draft, error) {
 	text, err := channel.SaidText(msg)
 	if err != nil {

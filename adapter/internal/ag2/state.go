@@ -16,8 +16,8 @@ func Read[S any](data []byte) (*S, error) {
 	return s, json.Unmarshal(data, s)
 }
 
-// Codec makes the codec of a state held as *S from one function that writes it
-// and one that reads it.
+// Codec returns the codec of a state of type *S from a function that writes it and
+// one that reads it.
 func Codec[S any](version int, write func(*S, *jsonbuf.Buffer), read func([]byte) (*S, error)) channel.Codec {
 	return channel.Codec{
 		Version: version,
@@ -40,7 +40,7 @@ func Codec[S any](version int, write func(*S, *jsonbuf.Buffer), read func([]byte
 	}
 }
 
-// Knob reads one member of the channel's knobs; an absent one is nil.
+// Knob returns one member of the channel's knobs; an absent one is nil.
 func Knob(m *channel.Metadata, name string) (jsontext.Value, error) {
 	if len(m.Knobs) == 0 {
 		return nil, nil

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Everything is written by appending, so that raw JSON comes out byte for byte
-// as it went in.
+// Everything is written by appending, so that raw JSON is written byte for byte as
+// it was read.
 
-// appendText writes a string. What is not UTF-8 becomes U+FFFD, because a frame
-// that is not UTF-8 would cost the reader its connection.
+// appendText writes a string. Invalid UTF-8 becomes U+FFFD, because the reader of
+// an invalid frame would lose its connection.
 func appendText(buf []byte, s string) []byte {
 	if needsNoEscape(s) {
 		buf = append(buf, '"')
@@ -35,7 +35,7 @@ func needsNoEscape(s string) bool {
 	return true
 }
 
-// appendOptional writes a string, or null where there is none.
+// appendOptional writes a string, or null if it is empty.
 func appendOptional(buf []byte, s string) []byte {
 	if s == "" {
 		return append(buf, "null"...)
@@ -70,7 +70,7 @@ func appendOptionalInt(buf []byte, n *int64) []byte {
 	return appendInt(buf, *n)
 }
 
-// appendTime writes an instant, or "" where there is none.
+// appendTime writes a time, or "" if it is zero.
 func appendTime(buf []byte, t time.Time) []byte {
 	buf = append(buf, '"')
 	if !t.IsZero() {
@@ -79,7 +79,7 @@ func appendTime(buf []byte, t time.Time) []byte {
 	return append(buf, '"')
 }
 
-// appendOptionalTime writes an instant, or null where there is none.
+// appendOptionalTime writes a time, or null if it is zero.
 func appendOptionalTime(buf []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return append(buf, "null"...)

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// The codes that AG2's client knows. Everything else is "error".
+// The codes that AG2's client knows. Every other code is "error".
 const (
 	codeNotFound     = "not_found"
 	codeAccessDenied = "access_denied"
@@ -17,17 +17,17 @@ const (
 	codeOther        = "error"
 )
 
-// meaning is a reason that a refusal's message stands for.
+// meaning maps a refusal's message to a reason.
 type meaning struct {
 	code      string
-	fragments []string // all in the message, in any order
+	fragments []string // all must be in the message, in any order
 	means     fault.Code
 	reason    fault.Reason
 }
 
-// meanings is the one place where messages of AG2's wire are matched: its
-// refusals have no field for a reason, so their words are part of the
-// protocol. The first that fits counts.
+// meanings is the only place where messages of AG2's wire are matched. AG2's
+// refusals have no field for a reason, so their words are part of the protocol. The
+// first match is used.
 var meanings = []meaning{
 	{code: codeProtocol, fragments: []string{"expects", "to speak"}, means: fault.Protocol, reason: fault.OutOfTurn},
 	{code: codeProtocol, fragments: []string{"expects first send"}, means: fault.Protocol, reason: fault.OutOfTurn},
@@ -47,8 +47,8 @@ func (m *meaning) matches(code, message string) bool {
 	return m.code == code && !slices.ContainsFunc(m.fragments, func(s string) bool { return !strings.Contains(message, s) })
 }
 
-// rateLimited is followed by how long a hub of ours asks a sender to wait; AG2
-// has no code for it.
+// rateLimited precedes the time that a hub of ours asks a sender to wait; AG2 has
+// no code for it.
 const rateLimited = "limits.rate; wait "
 
 func rateWait(message string) time.Duration {
@@ -60,8 +60,7 @@ func rateWait(message string) time.Duration {
 	return wait
 }
 
-// codes are AG2's codes, and the code of the catalogue that each stands for by
-// itself.
+// codes maps AG2's codes to the codes of the catalogue.
 var codes = map[string]fault.Code{
 	codeNotFound:     fault.NotFound,
 	codeAccessDenied: fault.AccessDenied,

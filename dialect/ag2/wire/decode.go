@@ -8,7 +8,8 @@ import (
 // Each function reads the members of one kind of frame. A required key counts
 // as missing when its value is null.
 
-// decodeRequest also returns the request's id, as soon as it is known.
+// decodeRequest reads a request. It returns the id as soon as it is known, even
+// with an error.
 func decodeRequest(data []byte) (f Frame, id string, err error) {
 	var op string
 	var asked bool // an operation was named, if only by ""
@@ -63,7 +64,7 @@ func decodeRequest(data []byte) (f Frame, id string, err error) {
 }
 
 // decodePost reads the parameters of a post, which begin at i, and returns the
-// place behind them.
+// index after them.
 func decodePost(data []byte, i int) (e *envelope.Envelope, end int, err error) {
 	var bad error
 	end, err = walk(data, i, func(name []byte, at int) (int, error) {
@@ -152,8 +153,8 @@ func decodeHello(data []byte) (*Hello, error) {
 	return h, nil
 }
 
-// decodeSend reads the older vocabulary's post, whose envelope stands where
-// today's parameters have it.
+// decodeSend reads a post in the older vocabulary. Its envelope is where the
+// parameters have it today.
 func decodeSend(data []byte) (*Post, error) {
 	e, _, err := decodePost(data, jsonscan.SkipSpace(data, 0))
 	if err != nil {

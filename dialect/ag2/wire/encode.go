@@ -6,8 +6,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// MaxFrame is the largest message that AG2's client accepts: it closes the connection
-// when a larger one comes.
+// MaxFrame is the largest message that AG2's client accepts. It closes the
+// connection after a larger one.
 const MaxFrame = 1 << 20
 
 // AppendHello writes a hello.
@@ -79,7 +79,7 @@ func AppendResult(buf []byte, requestID string, result []byte) []byte {
 	return buf
 }
 
-// AppendText writes the response whose result is a string.
+// AppendText writes a response whose result is a string.
 func AppendText(buf []byte, requestID, result string) []byte {
 	buf = append(buf, `{"kind":"response","request_id":`...)
 	buf = appendText(buf, requestID)

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// AppendEnvelope writes an envelope with its 14 keys. Its data comes out as it
-// was sent.
+// AppendEnvelope writes an envelope with its 14 keys. Its data is written as it was
+// sent.
 func AppendEnvelope(buf []byte, e *envelope.Envelope) []byte {
 	buf = append(buf, `{"channel_id":`...)
 	buf = appendText(buf, e.Channel)
@@ -46,7 +46,7 @@ func AppendEnvelope(buf []byte, e *envelope.Envelope) []byte {
 	return append(buf, '}')
 }
 
-// eventType is what AG2's client calls a type of the log.
+// eventType returns AG2's name of a type of the log.
 func eventType(t string) string {
 	if t == envelope.TypeExpectationViolated {
 		return envelope.WireExpectationViolated
@@ -76,8 +76,8 @@ func decodeEnvelope(raw []byte) (*envelope.Envelope, error) {
 	return e, err
 }
 
-// decodeEnvelopeAt reads the envelope that begins at i, and returns the place
-// behind it.
+// decodeEnvelopeAt reads the envelope that begins at i, and returns the index after
+// it.
 func decodeEnvelopeAt(data []byte, i int) (e *envelope.Envelope, end int, err error) {
 	e = &envelope.Envelope{Priority: envelope.Normal}
 	end, err = walk(data, i, func(name []byte, at int) (end int, err error) {
@@ -162,7 +162,7 @@ func decodeDepth(e *envelope.Envelope, value []byte) error {
 	return err
 }
 
-// decodeCreated takes what can be read: a hub overwrites it anyway.
+// decodeCreated ignores a time that cannot be read: a hub overwrites it anyway.
 func decodeCreated(e *envelope.Envelope, value []byte) {
 	if s, err := text("created_at", value); err == nil && s != "" {
 		if t, err := envelope.ParseTime(s); err == nil {

@@ -127,7 +127,7 @@ func TestDecodeEnvelope(t *testing.T) {
 	}
 }
 
-// Writing and reading gives the envelope back, whatever its texts hold.
+// Writing and reading returns the same envelope, whatever its texts contain.
 func TestEnvelopeLaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,8 +16,8 @@ type Hello struct {
 	Name   string
 	Scheme string
 	Claim  []byte // a JSON object
-	// Since asks for a replay: nil is none, "" everything not acknowledged, an
-	// id everything behind it.
+	// Since asks for a replay: nil is none, "" everything not acknowledged, an id
+	// everything after it.
 	Since *string
 }
 
@@ -70,7 +70,7 @@ type Notify struct {
 	Recipient string
 }
 
-// Receipt tells that a delivery was dealt with.
+// Receipt reports that a delivery was handled.
 type Receipt struct {
 	Envelope  string
 	Status    string
@@ -79,7 +79,7 @@ type Receipt struct {
 	Reason    string
 }
 
-// What a receipt may say; anything else is ignored.
+// Statuses of a receipt; any other is ignored.
 const (
 	Ack  = "ack"
 	Nack = "nack"
@@ -96,8 +96,8 @@ func (*Notify) frame()   {}
 func (*Receipt) frame()  {}
 func (*Post) frame()     {}
 
-// Malformed is a frame that cannot be processed. If RequestID is set, it was
-// meant as a request and deserves an answer; otherwise it is dropped.
+// Malformed is a frame that cannot be processed. If RequestID is set, the frame was
+// meant as a request and is answered; otherwise it is dropped.
 type Malformed struct {
 	RequestID string
 	Err       error
@@ -107,9 +107,9 @@ func (m *Malformed) Error() string { return "malformed frame: " + m.Err.Error() 
 
 func (m *Malformed) Unwrap() error { return m.Err }
 
-// Decode reads one message. Unknown keys are ignored and missing ones take
-// their defaults. The frame shares memory with data, which must not change any
-// more. Its error is always a *Malformed.
+// Decode reads one message. Unknown keys are ignored and missing ones take their
+// defaults. The frame shares memory with data, which must not change afterwards.
+// The error is always a *Malformed.
 func Decode(data []byte) (Frame, error) {
 	if err := valid(data); err != nil {
 		return nil, &Malformed{RequestID: salvage(data), Err: err}
@@ -125,7 +125,7 @@ func Decode(data []byte) (Frame, error) {
 	return f, nil
 }
 
-// KindOf is the kind that a message says it is, or "" if it says none.
+// KindOf returns the kind that a message names, or "" if it names none.
 func KindOf(data []byte) string {
 	if valid(data) != nil {
 		return ""
@@ -151,11 +151,11 @@ func kindOf(data []byte) (kind string, err error) {
 	return kind, err
 }
 
-// errStop ends a walk that has found what it looked for.
+// errStop ends a walk that has found its member.
 var errStop = errors.New("stop")
 
-// salvage finds the request that a frame was meant as, if the frame is JSON as
-// Python understands it.
+// salvage returns the id of the request that a frame was meant as, if the frame is
+// JSON as Python reads it.
 func salvage(data []byte) string {
 	if len(data) > 1<<20 || !relaxed(data) {
 		return ""
@@ -206,6 +206,6 @@ func decodeKind(kind string, data []byte) (f Frame, requestID string, err error)
 	return f, "", err
 }
 
-// missing is the refusal of something without a required key; the quoted key
-// is what AG2's hub answers.
+// missing returns the error for a missing required key; AG2's hub quotes the key in
+// the same way.
 func missing(key string) error { return fault.New(fault.Invalid, "'%s' is missing", key) }

@@ -128,7 +128,7 @@ func TestDepthIsCountedOutsideOfText(t *testing.T) {
 	if _, err := wire.Decode([]byte(`{"kind":"ping","x":[` + deep + `]}`)); err == nil {
 		t.Fatal("one deeper is taken")
 	}
-	// With so many brackets the depth is counted; what was closed counts no more.
+	// With this many brackets the depth is counted; closed brackets do not count.
 	wide := strings.Repeat(`["a"],`, 300)
 	for in, taken := range map[string]bool{
 		`{"kind":"ping","x":[` + wide + `{}]}`:                    true,
@@ -171,7 +171,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// What no client could take is answered with an error that names the size.
+// A result that no client could accept becomes an error that names the size.
 func TestResultTooLarge(t *testing.T) {
 	t.Parallel()
 	overhead := len(wire.AppendResult(nil, "1", []byte(`""`))) - 2
@@ -278,7 +278,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// equalRaw takes {} and nothing for the same.
+// equalRaw treats {} and nothing as equal.
 func equalRaw(a, b []byte) bool {
 	if len(a) == 0 {
 		a = []byte("{}")
@@ -301,7 +301,7 @@ func encode(frame wire.Frame) ([]byte, bool) {
 	return nil, false
 }
 
-// checkPost writes an envelope that was read, and reads it again.
+// checkPost encodes a decoded envelope, and decodes it again.
 func checkPost(t *testing.T, e *envelope.Envelope) {
 	t.Helper()
 	back, err := wire.DecodeEnvelope(wire.AppendEnvelope(nil, e))

@@ -48,8 +48,8 @@ func Ops() []Op {
 	}
 }
 
-// MirrorHeader is sent with the upgrade by clients that tell their channels of
-// tasks themselves; with MirrorOwn a hub does not do it for them.
+// MirrorHeader is sent with the upgrade by clients that post their tasks to
+// channels themselves; with MirrorOwn a hub does not do it for them.
 const (
 	MirrorHeader = "Parley-Mirror-Tasks"
 	MirrorOwn    = "own"

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Parameters of the operations, as both sides have them. A field marked
-// required must be there; null is its zero value, which is the default.
+// Parameters of the operations, the same for both sides. A field marked required
+// must be present; null is its zero value, which is the default.
 
 type (
 	// RegisterParams are those of register.
@@ -33,7 +33,7 @@ type (
 	ByName struct {
 		Name string `json:"name" wire:"required"`
 	}
-	// ByAgent are the parameters of what concerns one identity.
+	// ByAgent are the parameters of operations on one identity.
 	ByAgent struct {
 		Agent string `json:"agent_id" wire:"required"`
 	}
@@ -54,7 +54,7 @@ type (
 		Agent  string           `json:"agent_id" wire:"required"`
 		Resume *identity.Resume `json:"resume" wire:"required"`
 	}
-	// SetSkillParams are those of set_skill; no text deletes.
+	// SetSkillParams are those of set_skill; without a text the skill is deleted.
 	SetSkillParams struct {
 		Agent string  `json:"agent_id" wire:"required"`
 		Skill *string `json:"skill_md"`
@@ -121,7 +121,7 @@ type (
 )
 
 type (
-	// ByTask are the parameters of what concerns one task.
+	// ByTask are the parameters of operations on one task.
 	ByTask struct {
 		Task string `json:"task_id" wire:"required"`
 	}
@@ -136,7 +136,7 @@ type (
 	ObserveTaskParams struct {
 		Metadata *Task `json:"metadata" wire:"required"`
 	}
-	// UpdateTaskParams are those of update_task; what is null stays.
+	// UpdateTaskParams are those of update_task; null members do not change.
 	UpdateTaskParams struct {
 		Task     string          `json:"task_id" wire:"required"`
 		State    string          `json:"state"`
@@ -165,8 +165,8 @@ type (
 	}
 )
 
-// Millis are whole milliseconds. Read with a fraction, as the difference of two
-// clock readings in Python has one, they are rounded.
+// Millis are whole milliseconds. A fraction, which the difference of two clock
+// readings in Python has, is rounded.
 type Millis int64
 
 // UnmarshalJSONFrom reads a number.
@@ -182,15 +182,15 @@ func (m *Millis) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// raw keeps the bytes of opaque values as they were sent.
+// form keeps the bytes of opaque values as they were sent.
 var form = json.JoinOptions(
 	identity.Codec(envelope.FormatTimeAG2),
 	jsontext.PreserveRawStrings(true),
 )
 
 // DecodeParams reads the parameters of a request into a pointer to one of the
-// structs above. Unknown keys are dropped; the text of a missing required key
-// is the key in quotes.
+// structs above. Unknown keys are dropped; the error for a missing required key
+// contains the key in quotes.
 func DecodeParams(raw []byte, params any) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
@@ -207,8 +207,8 @@ func DecodeParams(raw []byte, params any) error {
 // EncodeParams writes the parameters of a request.
 func EncodeParams(params any) ([]byte, error) { return json.Marshal(params, form) }
 
-// required reports the first member that a request needs and does not have. It
-// looks at the parameters once: they may be as long as a frame.
+// required returns an error for the first required member that a request does not
+// have. It reads the parameters once: they may be as long as a frame.
 func required(raw []byte, t reflect.Type) error {
 	var wanted []string
 	for field := range t.Fields() {

@@ -87,7 +87,7 @@ func appendParticipant(buf []byte, p channel.Participant) []byte {
 // PendingTurn is a turn that an identity owes a channel.
 type PendingTurn struct {
 	Channel    string
-	Trigger    string // empty before anyone has spoken
+	Trigger    string // empty before the first text
 	ExpectedAt time.Time
 }
 

@@ -124,7 +124,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// Every required parameter is missed by its name in quotes.
+// Times in every form are read; unreadable ones, and those outside the years 1 to
+// 9999, are refused.
 func TestInstant(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]time.Time{
@@ -149,6 +150,7 @@ func TestInstant(t *testing.T) {
 	}
 }
 
+// The error for a missing required parameter is its name in quotes.
 func TestRequiredParams(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -10,10 +10,10 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// Results as a client reads them.
+// Results in the form that a client reads.
 
-// DecodeResult reads a result into what it should be: a record of identity, a
-// Task, a string, a map of strings, or a list of such.
+// DecodeResult reads a result into a pointer to a record of identity, a Task, a
+// string, a map of strings, or a list of these.
 func DecodeResult(raw []byte, result any) error {
 	if len(raw) == 0 {
 		raw = []byte("null")
@@ -41,7 +41,7 @@ func DecodeMetadataList(raw []byte) ([]*channel.Metadata, error) {
 	return list, err
 }
 
-// DecodeEnvelopes reads a list of envelopes, sharing its memory.
+// DecodeEnvelopes reads a list of envelopes, which share memory with raw.
 func DecodeEnvelopes(raw []byte) ([]*envelope.Envelope, error) {
 	list := []*envelope.Envelope{}
 	err := decodeList(raw, func(value []byte) error {

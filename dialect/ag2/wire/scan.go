@@ -16,8 +16,8 @@ import (
 // and its connection fails when its stack overflows.
 const MaxDepth = 256
 
-// valid refuses what is not JSON text in UTF-8 with unique names, or nests too
-// deep. The rest of this file relies on that check.
+// valid returns an error if data is not JSON text in UTF-8 with unique names, or is
+// nested too deeply. The rest of this file relies on that check.
 func valid(data []byte) error {
 	if jsonscan.Deeper(data, MaxDepth) {
 		return fault.New(fault.TooLarge, "JSON nests deeper than %d", MaxDepth)
@@ -33,8 +33,8 @@ func valid(data []byte) error {
 	return fault.Wrap(fault.Invalid, err, "not valid JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 }
 
-// relaxed reports whether data would be JSON if names could repeat, text could
-// be any bytes and numbers could be NaN or infinite, as Python has it.
+// relaxed reports whether data would be JSON if names could repeat, text could be
+// any bytes and numbers could be NaN or infinite, as in Python.
 func relaxed(data []byte) bool {
 	return jsontext.Value(withoutNaN(data)).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -67,9 +67,9 @@ func withoutNaN(data []byte) []byte {
 	return out
 }
 
-// walk goes through the members of the valid JSON object at i, in order. For
-// each it calls visit with its name, without quotes, and the place of its
-// value; visit returns the place behind the value.
+// walk visits the members of the valid JSON object at i, in order. It calls visit
+// with each member's name, without quotes, and the index of its value; visit
+// returns the index after the value.
 func walk(data []byte, i int, visit func(name []byte, at int) (end int, err error)) (end int, err error) {
 	if i == len(data) || data[i] != '{' {
 		return i, errNoObject
@@ -134,7 +134,7 @@ func text(name string, value []byte) (string, error) {
 
 func isNull(value []byte) bool { return value[0] == 'n' }
 
-// object checks for a JSON object; null is {}.
+// object returns a value that must be a JSON object; null is {}.
 func object(name string, value []byte) ([]byte, error) {
 	switch value[0] {
 	case '{':

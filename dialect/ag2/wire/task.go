@@ -30,7 +30,7 @@ type Task struct {
 	Channel        *string         `json:"channel_id"`
 }
 
-// TaskSpec is what a task is about.
+// TaskSpec describes a task.
 type TaskSpec struct {
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
@@ -38,8 +38,8 @@ type TaskSpec struct {
 	Capability  *string         `json:"capability"`
 }
 
-// Instant is a time that its sender chose, so that one that cannot be read is
-// refused. Its zero value is null.
+// Instant is a time that its sender chose, so an unreadable one is refused. Its
+// zero value is null.
 type Instant struct{ time.Time }
 
 // MarshalJSONTo writes AG2's form, or null.
@@ -47,7 +47,7 @@ func (i Instant) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(appendOptionalTime(nil, i.Time))
 }
 
-// UnmarshalJSONFrom reads every form; null and "" are none.
+// UnmarshalJSONFrom reads every form; null and "" are the zero time.
 func (i *Instant) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	var s string
 	if err := json.UnmarshalDecode(dec, &s); err != nil {
@@ -76,7 +76,7 @@ func NewTask(t *task.Task) *Task {
 	}
 }
 
-// Read returns the task that the wire form tells of.
+// Read returns the task of the wire form.
 func (t *Task) Read() task.Task {
 	return task.Task{
 		ID: t.ID, Owner: t.Owner, State: task.State(t.State), Channel: deref(t.Channel),
@@ -144,7 +144,7 @@ func appendPointer(buf []byte, s *string) []byte {
 	return appendText(buf, *s)
 }
 
-// appendValue writes any JSON as it is; none is null.
+// appendValue writes any JSON unchanged, or null if there is none.
 func appendValue(buf, raw []byte) []byte {
 	if len(raw) == 0 {
 		return append(buf, "null"...)

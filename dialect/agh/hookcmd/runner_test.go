@@ -17,8 +17,8 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/hookcmd"
 )
 
-// TestMain is also the command: it appends what it reads to a file, or fails, or
-// waits for a file to go.
+// TestMain is also the command: it appends its input to a file, or fails, or waits
+// until a file is removed.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 4 || os.Args[1] != "hook" {
 		os.Exit(m.Run())
@@ -60,7 +60,7 @@ func command(t *testing.T, kind string) (argv []string, file string) {
 	return []string{self, "hook", kind, file}, file
 }
 
-// counts are how many events there were, by what became of them.
+// counts returns the number of events, by their result.
 func counts(t *testing.T, r *hookcmd.Runner) map[string]int {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -86,7 +86,7 @@ func counted(t *testing.T, r *hookcmd.Runner, want map[string]int) {
 }
 
 func TestEventsAreToldInOrder(t *testing.T) {
-	t.Setenv("PARLEY_SECRET", "hunter2") // is not the command's
+	t.Setenv("PARLEY_SECRET", "hunter2") // not visible to the command
 	argv, file := command(t, "append")
 	r := hookcmd.New(hookcmd.Options{Command: argv, Linger: time.Hour, Events: []string{"a", "b"}})
 	for i := range 5 {

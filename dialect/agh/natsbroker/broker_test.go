@@ -52,7 +52,7 @@ func TestBroker(t *testing.T) {
 		case <-time.After(wait):
 			t.Fatal("nothing arrives")
 		}
-		t.NoError(publish(b, "agh.x", []byte("its own"))) // is not heard
+		t.NoError(publish(b, "agh.x", []byte("its own"))) // b does not receive it
 		stop()
 		t.NoError(publish(other, "agh.x", []byte("x")))
 		t.Equal(len(got), 0)
@@ -95,7 +95,7 @@ func TestBroker(t *testing.T) {
 		c.True(one == two && len(one) == 32, "%q, %q", one, two)
 		raw, err := os.ReadFile(filepath.Join(dir, natsbroker.TokenFile))
 		c.NoError(err)
-		c.Equal(string(raw), one) // and nothing else, for those who read it as it is
+		c.Equal(string(raw), one) // and nothing else, for programs that read the file directly
 		info, err := os.Stat(filepath.Join(dir, natsbroker.TokenFile))
 		c.NoError(err)
 		c.Equal(info.Mode().Perm(), os.FileMode(0o600))

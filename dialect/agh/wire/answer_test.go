@@ -13,7 +13,7 @@ var (
 	nobody = wire.Container{}
 )
 
-// answered decodes an offender and answers it.
+// answered decodes a rejected envelope and returns the answer to it.
 func answered(data []byte, why wire.Reason) (*wire.Envelope, bool) {
 	e, err := wire.Decode(data, lax)
 	if rejection := rejected(err); rejection != nil {
@@ -59,8 +59,8 @@ func TestAnswer(t *testing.T) {
 		t.True(rejected(err).Answerable, "a secret is answered")
 		_, ok = wire.Answer(e, rejected(err).Reason, nobody, lax)
 		t.True(ok, "a secret is answered")
-		// A bad thread id is answered in the work's own conversation; work that nobody
-		// knows has none, and the seed's schema takes every text.
+		// A bad thread id is answered in the work's own conversation; unknown work
+		// has none, and the seed's schema accepts every text.
 		for _, id := range []string{"a/b", `a\b`, repeat("a", 129)} {
 			e, err = wire.Decode(with(work, "thread_id", quoted(id)), lax)
 			t.True(rejected(err).Answerable, "a bad thread_id is answered")
@@ -132,7 +132,7 @@ func TestAnswer(t *testing.T) {
 		}
 	})
 	spec.Check(t, "agh-network#57: nor is what belongs to a room of others answered", func(t *spec.T) {
-		const other = `"direct_52f65d30dbe01e450a0aa963c5cf154b"` // of the same two in another channel
+		const other = `"direct_52f65d30dbe01e450a0aa963c5cf154b"` // of the same two peers in another channel
 		for _, data := range [][]byte{stale, with(work, "body", `{}`)} {
 			in := with(data, "surface", `"direct"`, "thread_id", "", "direct_id", room)
 			_, ok := answered(in, "")

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
 
-// bodies puts bodies into an envelope.
+// bodies returns copies of an envelope, each with another body.
 func bodies(data []byte, list ...string) [][]byte {
 	all := make([][]byte, len(list))
 	for i, body := range list {
@@ -136,7 +136,7 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// What a body writes is what it reads.
+// Writing a body that was read returns the same.
 func TestBodiesWrite(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

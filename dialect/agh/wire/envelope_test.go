@@ -25,7 +25,7 @@ func TestEnvelope(t *testing.T) {
 	spec.Check(t, "agh-network#2: missing, or null", func(t *spec.T) {
 		for _, name := range []string{"protocol", "id", "workspace_id", "channel", "from", "ts", "body"} {
 			rejects(t, wire.Malformed, with(say, name, ""), with(say, name, "null"))
-			// Required members come before freshness.
+			// Required members are checked before freshness.
 			rejects(t, wire.Malformed, with(say, "expires_at", "1", name, ""))
 		}
 		rejects(t, wire.UnsupportedKind, with(say, "kind", ""), with(say, "kind", "null"), with(say, "expires_at", "1", "kind", ""))
@@ -199,7 +199,7 @@ func TestEnvelope(t *testing.T) {
 		rejects(t, wire.Malformed, fill(1048577))
 		e, err := wire.Decode(fill(1048576), lax)
 		t.NoError(err)
-		e.To = "tug.s02" // and with that it is too large to be sent
+		e.To = "tug.s02" // this makes it too large to be sent
 		_, err = e.AppendJSON(nil)
 		t.ErrorContains(err, "the network takes 1048576")
 		e.Body = append([]byte(nil), e.Body[:len(e.Body)-2]...)
@@ -407,5 +407,5 @@ func TestOutgoing(t *testing.T) {
 		c.ErrorContains(changed.CheckOutgoing(false), fragment)
 	}
 	e.Work, e.To = "job", "tug.s02"
-	c.NoError(e.CheckOutgoing(true)) // its opener called it so
+	c.NoError(e.CheckOutgoing(true)) // its opener named it so
 }

@@ -21,8 +21,9 @@ func seeds(f *testing.F) {
 	f.Add([]byte(`{"ts":1e999999999,"id":"\ud83d\ude00"}`))
 }
 
-// What is accepted can be written, is accepted again as the same, and keeps its
-// members in a record; nothing else may happen to any bytes.
+// FuzzDecode checks that an accepted envelope can be written, is accepted again as
+// the same, and keeps its members in a record. All other bytes are rejected with an
+// error.
 func FuzzDecode(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -71,7 +72,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// No bytes but those that were signed verify.
+// FuzzVerify checks that only the signed bytes verify.
 func FuzzVerify(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
-// now is when the samples of these tests are sent.
+// now is the time at which the samples of these tests are sent.
 const now = 1776366000
 
 // read returns a file of testdata.
@@ -25,7 +25,7 @@ func read(t testing.TB, name string) []byte {
 	return data
 }
 
-// with is an object with members replaced or added: name, JSON value, …; an
+// with returns an object with members replaced or added: name, JSON value, …; an
 // empty value removes the member.
 func with(object []byte, changes ...string) []byte {
 	var parts []string
@@ -79,7 +79,7 @@ func kinds() map[wire.Kind][]byte {
 
 var lax = wire.Options{Now: now}
 
-// reason is why an envelope is rejected; empty: it is accepted.
+// reason returns why an envelope is rejected; "" if it is accepted.
 func reason(data []byte, o wire.Options) wire.Reason {
 	_, err := wire.Decode(data, o)
 	if rejection := rejected(err); rejection != nil {
@@ -88,7 +88,7 @@ func reason(data []byte, o wire.Options) wire.Reason {
 	return ""
 }
 
-// rejected is the rejection that an error is, or nil.
+// rejected returns an error as a rejection, or nil.
 func rejected(err error) *wire.Rejection {
 	var rejection *wire.Rejection
 	errors.As(err, &rejection)

@@ -11,7 +11,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Whatever a runtime takes, under any of its settings, is found again.
+// Every envelope that a runtime accepts, under any of its settings, is read back
+// from its record.
 func TestEverythingTakenIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

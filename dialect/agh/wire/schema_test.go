@@ -75,7 +75,8 @@ func TestSchema(t *testing.T) {
 	})
 	spec.Check(t, "seed-001#103: on the vectors", func(t *spec.T) {
 		for _, v := range loadVectors(t.T).Signature {
-			// Handles are the trust profile's own and outside of the v0 grammar.
+			// Handles belong to the trust profile and are outside of the v0
+			// grammar.
 			agree(t, v.Envelope, "vector "+v.Name)
 		}
 		for _, data := range append(slices.Collect(mapValues(kinds())), answer, read(t.T, "seed-thread.json"), read(t.T, "seed-direct.json")) {
@@ -111,8 +112,8 @@ func agree(t *spec.T, data []byte, what string) {
 	t.True((ours == nil) == (theirs == nil), "%s: ours %v, the schema's %v", what, ours, theirs)
 }
 
-// strict is the validator's view of what a schema can say: nothing of age,
-// of surface and work against the kind, or of the body.
+// strict returns the validator's result for what a schema can express: it ignores
+// age, surface and work against the kind, and the body.
 func strict(data []byte) error {
 	_, err := wire.Decode(data, wire.Options{Strict: true, SkipFreshness: true})
 	rejection := rejected(err)
@@ -128,8 +129,8 @@ func strict(data []byte) error {
 	return err
 }
 
-// grammars looks at what the schema says of members whose place in the kind is
-// wrong, which the validator no longer reaches.
+// grammars reports whether surface, ids and work follow the schema's rules. The
+// validator does not reach members that are not allowed in the kind.
 func grammars(data []byte) bool {
 	var e struct {
 		Surface *string `json:"surface"`
@@ -144,7 +145,7 @@ func grammars(data []byte) bool {
 		(e.Direct == nil || wire.ValidDirect(*e.Direct)) && (e.Work == nil || wire.ValidWork(*e.Work))
 }
 
-// drawEnvelope makes a valid envelope and spoils up to three of its members.
+// drawEnvelope draws a valid envelope and corrupts up to three of its members.
 func drawEnvelope(r *rapid.T) []byte {
 	data := rapid.SampledFrom([][]byte{say, capability, receipt, trace, greet, whois, answer}).Draw(r, "kind")
 	odd := []string{

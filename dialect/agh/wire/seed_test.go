@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// strictly is why an envelope is rejected to the letter of the schema.
+// strictly returns why an envelope is rejected in strict mode.
 func strictly(data []byte) wire.Reason { return reason(data, wire.Options{Now: now, Strict: true}) }
 
 func TestSeedMembers(t *testing.T) {

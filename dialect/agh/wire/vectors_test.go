@@ -107,7 +107,7 @@ func TestVectors(t *testing.T) {
 	})
 }
 
-// trusting takes handles and both protocols, whenever they were sent.
+// trusting accepts handles and both protocols, regardless of age.
 var trusting = wire.Options{SkipFreshness: true, Handles: true, V1: true}
 
 func judge(data []byte) (wire.Trust, wire.Reason) {
@@ -218,7 +218,7 @@ func TestSignatureVectors(t *testing.T) {
 	})
 }
 
-// Each step of the profile has its own fault, and the first one is named.
+// Each step of the profile has its own fault, and the first fault is reported.
 func TestVerifyOrder(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -232,7 +232,7 @@ func TestVerifyOrder(t *testing.T) {
 		{"sig", `"AA"`},
 	}
 	members := []string{"proof.alg", "proof.pubkey", "proof.key_id", "from", "proof.sig", "proof.sig"}
-	// From the last step to the first: each fault hides those behind it.
+	// From the last step to the first: each fault hides later ones.
 	data, proof := with(signed, "channel", `"other"`), e.Proof
 	check := func(want string) {
 		t.Helper()
@@ -256,7 +256,8 @@ func TestVerifyOrder(t *testing.T) {
 	check(members[0])
 }
 
-// A key and a signature have one form each: decoders of base64 skip line breaks.
+// A key and a signature have one form each, although base64 decoders skip line
+// breaks.
 func TestProofHasOneForm(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}
@@ -279,7 +280,7 @@ func TestProofHasOneForm(t *testing.T) {
 	c.Equal(trust, wire.Verified)
 }
 
-// What a double does not hold has no canonical form; it is not written as
+// A number that a double cannot hold has no canonical form; it is not written as
 // another number.
 func TestCanonicalNumbers(t *testing.T) {
 	t.Parallel()
@@ -295,7 +296,7 @@ func TestCanonicalNumbers(t *testing.T) {
 		c.NoError(err)
 		c.Equal(string(got), want)
 	}
-	// So that nothing is signed or verified that others read as another number.
+	// So nothing is signed or verified that others read as another number.
 	key, err := wire.NewKey("mason")
 	c.NoError(err)
 	odd := with(say, "from", quoted(key.Handle()), "ext", `{"a.n":1e400}`)

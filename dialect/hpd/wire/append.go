@@ -18,9 +18,9 @@ func (e *Event) Append(dst []byte, surface Surface) ([]byte, error) {
 	return AppendLive(dst, surface, e.Payload.EventType(), data, &e.Base), nil
 }
 
-// AppendLive writes a live envelope from a name, a payload in the form that
-// the log keeps, and base fields. The payload is a JSON object of one line; it
-// is copied, not parsed, unless the surface names its members otherwise.
+// AppendLive writes a live envelope from a name, a payload in the form of the log,
+// and base fields. The payload is a JSON object of one line; it is copied, not
+// parsed, unless the surface has other names for its members.
 func AppendLive(dst []byte, surface Surface, name string, payload []byte, base *Base) []byte {
 	row := labels[name]
 	if surface == Threads {
@@ -55,7 +55,7 @@ func AppendLive(dst []byte, surface Surface, name string, payload []byte, base *
 	return append(w.dst, '}')
 }
 
-// labels are the rows of the built-in types; custom types have the defaults,
+// labels are the rows of the built-in types; custom types have the default labels,
 // which are not written.
 var labels = func() map[string]branch.Row {
 	found := map[string]branch.Row{}
@@ -65,7 +65,7 @@ var labels = func() map[string]branch.Row {
 	return found
 }()
 
-// members is the text between an object's braces.
+// members returns the text between an object's braces.
 func members(object []byte) []byte {
 	if len(object) < 2 {
 		return nil
@@ -97,7 +97,7 @@ func (w *baseWriter) number(name string, value int64) {
 	}
 }
 
-// label writes the event's own label, or its type's unless that is the default
+// label writes the event's own label, or that of its type, unless it is the default
 // of all types.
 func (w *baseWriter) label(name, own, ofType string, isDefault bool) {
 	switch {

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// ContentInfo is an upload as routes answer it.
+// ContentInfo is the JSON body of an upload.
 type ContentInfo struct {
 	ContentID   string    `json:"contentId"`
 	Version     string    `json:"version"`
@@ -15,7 +15,7 @@ type ContentInfo struct {
 // DefaultContentType is the type of an upload that names none.
 const DefaultContentType = "application/octet-stream"
 
-// ContentScheme begins the uri by which messages refer to an upload.
+// ContentScheme begins the URI by which messages refer to an upload.
 const ContentScheme = "hpd-content://"
 
 // AgentSummary is an agent definition without its configuration.
@@ -27,7 +27,7 @@ type AgentSummary struct {
 	Metadata  map[string]Raw `json:"metadata,omitempty"`
 }
 
-// StoredAgent is an agent definition; its configuration is as it was sent.
+// StoredAgent is an agent definition; its configuration is stored as it was sent.
 type StoredAgent struct {
 	AgentSummary
 	Config Raw `json:"config"`
@@ -52,7 +52,7 @@ type ThreadGraph struct {
 	RuntimeChildren []RuntimeChild `json:"runtimeChildren"`
 }
 
-// ForkGroup is a source with the forks that left it at one message.
+// ForkGroup is a source with the forks that were made at one of its messages.
 type ForkGroup struct {
 	SourceThreadID string   `json:"sourceThreadId"`
 	FromMessageID  string   `json:"fromMessageId"`

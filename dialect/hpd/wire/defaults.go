@@ -6,10 +6,11 @@ import "cmp"
 
 var emptyObject = Raw(`{}`)
 
-// preset: a client tool succeeded unless it says otherwise.
+// preset sets the default: a client tool succeeded unless it says otherwise.
 func (e *ClientToolInvokeResponse) preset() { e.Success = true }
 
-// complete: clients read the arguments without checking that there are any.
+// complete adds empty arguments, because clients read the arguments without
+// checking that there are any.
 func (e ClientToolInvokeRequest) complete() Payload {
 	if len(e.Arguments) == 0 {
 		e.Arguments = emptyObject
@@ -17,7 +18,7 @@ func (e ClientToolInvokeRequest) complete() Payload {
 	return e
 }
 
-// complete: no arguments are an empty object.
+// complete replaces missing arguments by an empty object.
 func (e ToolCallArgs) complete() Payload {
 	e.ArgsJSON = cmp.Or(e.ArgsJSON, "{}")
 	return e

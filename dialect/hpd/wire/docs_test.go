@@ -29,7 +29,7 @@ registered with a name, a codec and whether they are stored (default: not); type
 registered pass through live.
 `
 
-// TestEventsPage holds the page to the table. PARLEY_UPDATE=1 writes it again.
+// TestEventsPage compares the page with the table. PARLEY_UPDATE=1 rewrites it.
 func TestEventsPage(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -57,7 +57,7 @@ func TestEventsPage(t *testing.T) {
 	}
 }
 
-// memberList shows a payload's members.
+// memberList returns a payload's members as text.
 func memberList(name string) string {
 	t := reflect.TypeOf(wire.Zero(name))
 	var list []string

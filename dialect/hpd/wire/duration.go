@@ -24,7 +24,7 @@ func (d Duration) String() string {
 	if rest < 0 {
 		sign = "-"
 		if rest = -rest; rest < 0 {
-			rest = 1<<63 - 1 // the one value without a positive counterpart
+			rest = 1<<63 - 1 // the only value without a positive counterpart
 		}
 	}
 	var b strings.Builder
@@ -39,7 +39,7 @@ func (d Duration) String() string {
 	return b.String()
 }
 
-// MarshalText writes it.
+// MarshalText writes the form of String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalJSON reads the same form.

@@ -12,27 +12,27 @@ import (
 // Enums are written as the strings below. They are read as these strings in
 // any case, or as upstream's numbers, which count from 0 in the same order.
 type (
-	// Delivery is what an input does to a busy branch.
+	// Delivery is how an input affects a busy branch.
 	Delivery string
 	// InterruptionSource is who asked for an interruption.
 	InterruptionSource string
 	// CallType is what a tool call calls.
 	CallType string
-	// OperationStatus is how a background operation stands.
+	// OperationStatus is the status of a background operation.
 	OperationStatus string
 	// LogLevel is how serious a diagnostic is.
 	LogLevel string
-	// ResponsePolicy is whose answer counts.
+	// ResponsePolicy is whose answer is accepted.
 	ResponsePolicy string
-	// RequestVisibility is who is shown a request.
+	// RequestVisibility is who sees a request.
 	RequestVisibility string
-	// RespondStatus is what became of an answer.
+	// RespondStatus is the result of an answer.
 	RespondStatus string
-	// PermissionChoice is for how long a permission counts.
+	// PermissionChoice is how long a permission is valid.
 	PermissionChoice string
-	// RetryStatus is how a retry inside the runtime stands.
+	// RetryStatus is the status of a retry inside the runtime.
 	RetryStatus string
-	// CompactionStatus is what compaction did. CacheHit is read, never made.
+	// CompactionStatus is what compaction did. CacheHit is read, but never written.
 	CompactionStatus string
 	// ResolutionKind is how a content reference was resolved.
 	ResolutionKind string
@@ -40,16 +40,16 @@ type (
 	PlanUpdate string
 	// CheckpointOperation is what happened to a checkpoint.
 	CheckpointOperation string
-	// StateScope is how far middleware state reaches: Session or Branch, which
-	// the thread surface calls Thread.
+	// StateScope is the scope of middleware state: Session or Branch, which the
+	// thread surface calls Thread.
 	StateScope string
 	// MessageSource is where a message comes from (newest upstream).
 	MessageSource string
-	// MessageVisibility is who is shown a message (newest upstream).
+	// MessageVisibility is who sees a message (newest upstream).
 	MessageVisibility string
 )
 
-// Values that code of ours names.
+// Values that our own code uses.
 const (
 	FromUser       InterruptionSource = "User"
 	FromSystem     InterruptionSource = "System"
@@ -86,8 +86,8 @@ const (
 	CacheHit CompactionStatus = "CacheHit"
 )
 
-// enum is the values of one enum in upstream's order. An open one keeps
-// strings that it does not know.
+// enum holds the values of one enum in upstream's order. An open enum accepts
+// unknown strings.
 type enum struct {
 	what   string
 	values []string

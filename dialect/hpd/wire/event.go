@@ -22,14 +22,14 @@ type Event struct {
 	Payload Payload
 }
 
-// Scope is where an event belongs.
+// Scope is the session and branch of an event.
 type Scope struct {
 	Session string
 	Branch  string
 }
 
-// Base is what any event may carry beside its payload; nothing of it is
-// guaranteed. The zero value of a label is the one that the type's row has.
+// Base holds the fields that any event may have besides its payload; none of them
+// is guaranteed. The zero value of a label stands for the label of the type's row.
 type Base struct {
 	EventID             string
 	Scope               Scope
@@ -46,24 +46,24 @@ type Base struct {
 	Timestamp           string
 	ExchangeTimestampNs int64
 
-	// RunID is the run that a producer publishes for. It is read only, from
+	// RunID is the run that a producer publishes for. It is read only, and only for
 	// types that have no such member of their own.
 	RunID string
-	// TimeoutSeconds is how long a producer's request waits, also read only.
+	// TimeoutSeconds is how long a producer's request waits. It is also read only.
 	TimeoutSeconds *float64
 }
 
-// Opaque is an event of a type that nobody registered, as a producer sent it.
-// It can be shown live and never stored.
+// Opaque is an event of an unregistered type, as a producer sent it. It can be
+// shown live, but never stored.
 type Opaque struct {
 	Type string
 	Data Raw // a JSON object
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (o Opaque) EventType() string { return o.Type }
 
-// Data is the payload as the log keeps it: an object without base fields.
+// Data returns the payload in the form of the log: an object without base fields.
 func (e *Event) Data() ([]byte, error) {
 	if e.Payload == nil {
 		return nil, fault.New(fault.Invalid, "an event needs a payload")
@@ -90,8 +90,8 @@ func (e *Event) Data() ([]byte, error) {
 	return data, nil
 }
 
-// Store fills the envelope that keeps the event: type, payload and ext. The
-// hub stamps the rest. Trace, span, labels and metadata are not stored.
+// Store sets type, payload and ext of the envelope that stores the event. The hub
+// sets the other fields. Trace, span, labels and metadata are not stored.
 func (e *Event) Store(into *envelope.Envelope, ext branch.Ext) error {
 	data, err := e.Data()
 	if err != nil {
@@ -102,8 +102,8 @@ func (e *Event) Store(into *envelope.Envelope, ext branch.Ext) error {
 	return nil
 }
 
-// Stored is the base of a stored event, with its name; it returns false for an
-// envelope of another dialect.
+// Stored returns the name and the base of a stored event; false for an envelope of
+// another dialect.
 func Stored(e *envelope.Envelope, scope Scope) (name string, base Base, ok bool) {
 	if name, ok = branch.WireType(e.Type); !ok {
 		return "", Base{}, false
@@ -116,8 +116,8 @@ func Stored(e *envelope.Envelope, scope Scope) (name string, base Base, ok bool)
 	return name, base, true
 }
 
-// WithLive adds to a stored event's base what only its producer knew: live
-// readers are shown it, history is not.
+// WithLive adds to a stored event's base the fields that only its producer had.
+// Live readers see them, the history does not have them.
 func (b Base) WithLive(live *Base) Base {
 	if live == nil {
 		return b
@@ -128,10 +128,10 @@ func (b Base) WithLive(live *Base) Base {
 	return b
 }
 
-// FormatTime writes a time as events and bodies have it.
+// FormatTime formats a time for events and bodies.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.9999999Z") }
 
-// Projected is an event as projections read it.
+// Projected returns an event in the form that projections read.
 func (e *Event) Projected() (branch.Event, error) {
 	data, err := e.Data()
 	if err != nil {

@@ -64,7 +64,7 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 				if diff := cmp.Diff(sent, read(t, text), sameEvent); diff != "" {
 					t.Errorf("reads differently (-sent +read):\n%s\n%s", diff, text)
 				}
-				// Optional members that are unset leave no trace.
+				// Optional members that are unset are not written.
 				bare := &wire.Event{Payload: wire.Zero(row.Type)}
 				if strings.Contains(write(t, bare, surface), "null") {
 					t.Errorf("writes a null: %s", write(t, bare, surface))
@@ -74,8 +74,8 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 	}
 }
 
-// Names of members are camelCase in every type, and no payload has a member
-// that a base field stands for.
+// Names of members are camelCase in every type, and no payload has a member with
+// the meaning of a base field.
 func TestMemberNames(t *testing.T) {
 	t.Parallel()
 	camel := regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)

@@ -34,7 +34,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioOutputChunkReady tells of a chunk.
+	// AssistantAudioOutputChunkReady reports a chunk.
 	AssistantAudioOutputChunkReady struct {
 		OutputFlowID    string    `json:"outputFlowId" need:"true"`
 		ResponseID      string    `json:"responseId"`
@@ -67,7 +67,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPushTextStreamOpened tells that push-text synthesis is open.
+	// AssistantAudioPushTextStreamOpened reports that push-text synthesis is open.
 	AssistantAudioPushTextStreamOpened struct {
 		OutputFlowID         string  `json:"outputFlowId" need:"true"`
 		ResponseID           string  `json:"responseId"`
@@ -80,7 +80,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPushTextInputSent tells of text sent to synthesis.
+	// AssistantAudioPushTextInputSent reports text sent to synthesis.
 	AssistantAudioPushTextInputSent struct {
 		OutputFlowID         string `json:"outputFlowId" need:"true"`
 		ResponseID           string `json:"responseId"`
@@ -104,7 +104,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioOutputArtifactCaptured tells of output kept as an artifact.
+	// AssistantAudioOutputArtifactCaptured reports output kept as an artifact.
 	AssistantAudioOutputArtifactCaptured struct {
 		OutputFlowID    string    `json:"outputFlowId" need:"true"`
 		ResponseID      string    `json:"responseId"`
@@ -160,7 +160,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPlaybackQueued tells of queued playback.
+	// AssistantAudioPlaybackQueued reports queued playback.
 	AssistantAudioPlaybackQueued struct {
 		OutputFlowID    string `json:"outputFlowId" need:"true"`
 		ResponseID      string `json:"responseId"`
@@ -172,7 +172,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPlaybackStarted tells that playback began.
+	// AssistantAudioPlaybackStarted reports that playback began.
 	AssistantAudioPlaybackStarted struct {
 		OutputFlowID    string  `json:"outputFlowId" need:"true"`
 		ResponseID      string  `json:"responseId"`
@@ -182,7 +182,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPlaybackProgress tells how far playback is.
+	// AssistantAudioPlaybackProgress reports how far playback is.
 	AssistantAudioPlaybackProgress struct {
 		OutputFlowID     string   `json:"outputFlowId" need:"true"`
 		ResponseID       string   `json:"responseId"`
@@ -196,7 +196,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPlaybackCompleted tells that playback ended.
+	// AssistantAudioPlaybackCompleted reports that playback ended.
 	AssistantAudioPlaybackCompleted struct {
 		OutputFlowID     string   `json:"outputFlowId" need:"true"`
 		ResponseID       string   `json:"responseId"`
@@ -211,7 +211,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPlaybackInterrupted tells that playback was cut off.
+	// AssistantAudioPlaybackInterrupted reports that playback was cut off.
 	AssistantAudioPlaybackInterrupted struct {
 		OutputFlowID     string   `json:"outputFlowId" need:"true"`
 		ResponseID       string   `json:"responseId"`
@@ -225,7 +225,7 @@ type (
 		Extra
 	}
 
-	// AssistantAudioPlaybackFailed tells that playback failed.
+	// AssistantAudioPlaybackFailed reports that playback failed.
 	AssistantAudioPlaybackFailed struct {
 		OutputFlowID    string  `json:"outputFlowId" need:"true"`
 		ResponseID      string  `json:"responseId"`
@@ -238,75 +238,75 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputStarted) EventType() string { return branch.AssistantAudioOutputStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputStreamStarted) EventType() string {
 	return branch.AssistantAudioOutputStreamStarted
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputChunkReady) EventType() string {
 	return branch.AssistantAudioOutputChunkReady
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPushTextStreamOpening) EventType() string {
 	return branch.AssistantAudioPushTextStreamOpening
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPushTextStreamOpened) EventType() string {
 	return branch.AssistantAudioPushTextStreamOpened
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPushTextInputSent) EventType() string {
 	return branch.AssistantAudioPushTextInputSent
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputStreamCompleted) EventType() string {
 	return branch.AssistantAudioOutputStreamCompleted
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputArtifactCaptured) EventType() string {
 	return branch.AssistantAudioOutputArtifactCaptured
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputSegmentFailed) EventType() string {
 	return branch.AssistantAudioOutputSegmentFailed
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputCompleted) EventType() string { return branch.AssistantAudioOutputCompleted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioOutputFailed) EventType() string { return branch.AssistantAudioOutputFailed }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPlaybackQueued) EventType() string { return branch.AssistantAudioPlaybackQueued }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPlaybackStarted) EventType() string { return branch.AssistantAudioPlaybackStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPlaybackProgress) EventType() string {
 	return branch.AssistantAudioPlaybackProgress
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPlaybackCompleted) EventType() string {
 	return branch.AssistantAudioPlaybackCompleted
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPlaybackInterrupted) EventType() string {
 	return branch.AssistantAudioPlaybackInterrupted
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AssistantAudioPlaybackFailed) EventType() string { return branch.AssistantAudioPlaybackFailed }

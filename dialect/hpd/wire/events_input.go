@@ -35,7 +35,7 @@ type (
 		Extra
 	}
 
-	// InterruptionHandled tells that a run was asked to stop.
+	// InterruptionHandled reports that a run was asked to stop.
 	InterruptionHandled struct {
 		Reason string             `json:"reason"`
 		Source InterruptionSource `json:"source,omitzero"`
@@ -43,14 +43,14 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (UserTextInput) EventType() string { return branch.UserTextInput }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (UserMessagesInput) EventType() string { return branch.UserMessagesInput }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (InterruptionRequest) EventType() string { return branch.InterruptionRequest }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (InterruptionHandled) EventType() string { return branch.InterruptionHandled }

@@ -6,7 +6,7 @@ import (
 
 // Events of this file: content and transcripts.
 type (
-	// ContentUploaded tells of an upload.
+	// ContentUploaded reports an upload.
 	ContentUploaded struct {
 		ContentID string `json:"contentId" need:"true"`
 		MediaType string `json:"mediaType"`
@@ -14,13 +14,13 @@ type (
 		Extra
 	}
 
-	// ContentUploadFailed tells of an upload that failed.
+	// ContentUploadFailed reports an upload that failed.
 	ContentUploadFailed struct {
 		Error string `json:"error"`
 		Extra
 	}
 
-	// HostedFileUploaded tells of an upload to a provider.
+	// HostedFileUploaded reports an upload to a provider.
 	HostedFileUploaded struct {
 		FileID    string `json:"fileId" need:"true"`
 		MediaType string `json:"mediaType"`
@@ -28,13 +28,13 @@ type (
 		Extra
 	}
 
-	// HostedFileUploadFailed tells of one that failed.
+	// HostedFileUploadFailed reports a failed upload to a provider.
 	HostedFileUploadFailed struct {
 		Error string `json:"error"`
 		Extra
 	}
 
-	// ContentReferenceResolved tells how a reference was resolved.
+	// ContentReferenceResolved reports how a reference was resolved.
 	ContentReferenceResolved struct {
 		ContentURI     string         `json:"contentUri"`
 		ResolutionKind ResolutionKind `json:"resolutionKind,omitzero"`
@@ -43,7 +43,7 @@ type (
 		Extra
 	}
 
-	// ContentReferenceResolutionFailed tells of one that was not.
+	// ContentReferenceResolutionFailed reports a reference that was not resolved.
 	ContentReferenceResolutionFailed struct {
 		ContentURI string `json:"contentUri"`
 		Error      string `json:"error"`
@@ -68,7 +68,7 @@ type (
 		Extra
 	}
 
-	// UserAudioTranscriptFailed tells of one that failed.
+	// UserAudioTranscriptFailed reports a failed transcript.
 	UserAudioTranscriptFailed struct {
 		MessageID      string  `json:"messageId" need:"true"`
 		Error          string  `json:"error"`
@@ -78,31 +78,31 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContentUploaded) EventType() string { return branch.ContentUploaded }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContentUploadFailed) EventType() string { return branch.ContentUploadFailed }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (HostedFileUploaded) EventType() string { return branch.HostedFileUploaded }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (HostedFileUploadFailed) EventType() string { return branch.HostedFileUploadFailed }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContentReferenceResolved) EventType() string { return branch.ContentReferenceResolved }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContentReferenceResolutionFailed) EventType() string {
 	return branch.ContentReferenceResolutionFailed
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (UserAudioTranscriptDelta) EventType() string { return branch.UserAudioTranscriptDelta }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (UserAudioTranscriptCompleted) EventType() string { return branch.UserAudioTranscriptCompleted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (UserAudioTranscriptFailed) EventType() string { return branch.UserAudioTranscriptFailed }

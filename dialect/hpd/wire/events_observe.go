@@ -6,7 +6,7 @@ import (
 
 // Events of this file: diagnostics.
 type (
-	// CollapsedToolsVisible lists the tools a model sees.
+	// CollapsedToolsVisible lists the tools that a model sees.
 	CollapsedToolsVisible struct {
 		AgentName             string   `json:"agentName"`
 		Iteration             int64    `json:"iteration"`
@@ -17,7 +17,7 @@ type (
 		Extra
 	}
 
-	// ContainerExpanded tells of an opened container.
+	// ContainerExpanded reports an opened container.
 	ContainerExpanded struct {
 		ContainerName     string   `json:"containerName"`
 		ContainerType     *string  `json:"containerType,omitzero"`
@@ -35,7 +35,7 @@ type (
 		Extra
 	}
 
-	// PermissionCheck tells of a permission that was looked up.
+	// PermissionCheck reports a permission that was looked up.
 	PermissionCheck struct {
 		FunctionName string   `json:"functionName"`
 		IsApproved   bool     `json:"isApproved"`
@@ -58,7 +58,7 @@ type (
 		Extra
 	}
 
-	// Checkpoint tells of a checkpoint.
+	// Checkpoint reports a checkpoint.
 	Checkpoint struct {
 		Operation    CheckpointOperation `json:"operation,omitzero"`
 		Duration     *Duration           `json:"duration,omitzero"`
@@ -71,7 +71,7 @@ type (
 		Extra
 	}
 
-	// InternalParallelToolExecution tells of a batch of tools.
+	// InternalParallelToolExecution reports a batch of tools.
 	InternalParallelToolExecution struct {
 		AgentName             string    `json:"agentName"`
 		Iteration             int64     `json:"iteration"`
@@ -85,14 +85,14 @@ type (
 		Extra
 	}
 
-	// DeltaSendingActivated tells that only new messages are sent.
+	// DeltaSendingActivated reports that only new messages are sent.
 	DeltaSendingActivated struct {
 		AgentName        string `json:"agentName"`
 		MessageCountSent int64  `json:"messageCountSent"`
 		Extra
 	}
 
-	// NestedAgentInvoked tells of a child agent.
+	// NestedAgentInvoked reports a child agent.
 	NestedAgentInvoked struct {
 		OrchestratorName string `json:"orchestratorName"`
 		ChildAgentName   string `json:"childAgentName"`
@@ -100,7 +100,7 @@ type (
 		Extra
 	}
 
-	// DocumentProcessed tells of a document that was read.
+	// DocumentProcessed reports a document that was read.
 	DocumentProcessed struct {
 		AgentName    string   `json:"agentName"`
 		DocumentPath string   `json:"documentPath"`
@@ -109,7 +109,7 @@ type (
 		Extra
 	}
 
-	// InternalMessagePrepared tells what goes to the model.
+	// InternalMessagePrepared reports what goes to the model.
 	InternalMessagePrepared struct {
 		AgentName         string `json:"agentName"`
 		Iteration         int64  `json:"iteration"`
@@ -117,7 +117,7 @@ type (
 		Extra
 	}
 
-	// RequestEventProcessed tells of a request that passed.
+	// RequestEventProcessed reports a request event that was processed.
 	RequestEventProcessed struct {
 		AgentName        string `json:"agentName"`
 		ProcessedType    string `json:"eventType"`
@@ -125,7 +125,7 @@ type (
 		Extra
 	}
 
-	// AgentDecision tells what the loop does next.
+	// AgentDecision reports what the loop does next.
 	AgentDecision struct {
 		AgentName               string `json:"agentName"`
 		DecisionType            string `json:"decisionType"`
@@ -143,7 +143,7 @@ type (
 		Extra
 	}
 
-	// IterationContextSnapshot shows what a model is told.
+	// IterationContextSnapshot shows the context of a model call.
 	IterationContextSnapshot struct {
 		AgentName           string           `json:"agentName"`
 		Iteration           int64            `json:"iteration"`
@@ -169,7 +169,7 @@ type (
 		Extra
 	}
 
-	// MiddlewareStateChanged shows what of it changed.
+	// MiddlewareStateChanged shows the changes of the middleware state.
 	MiddlewareStateChanged struct {
 		AgentName      string             `json:"agentName"`
 		Iteration      int64              `json:"iteration"`
@@ -182,7 +182,7 @@ type (
 		Extra
 	}
 
-	// EventDropped tells of an event that an interruption discarded.
+	// EventDropped reports an event that an interruption discarded.
 	EventDropped struct {
 		DroppedEventFlowID    string `json:"droppedEventFlowId"`
 		DroppedEventType      string `json:"droppedEventType"`
@@ -190,12 +190,14 @@ type (
 		Extra
 	}
 
-	// MiddlewarePipelineStart is a name of older clients, without a payload of its own.
+	// MiddlewarePipelineStart is used by older clients only, and has no payload of
+	// its own.
 	MiddlewarePipelineStart struct {
 		Extra
 	}
 
-	// MiddlewarePipelineEnd is a name of older clients, without a payload of its own.
+	// MiddlewarePipelineEnd is used by older clients only, and has no payload of
+	// its own.
 	MiddlewarePipelineEnd struct {
 		Extra
 	}
@@ -208,65 +210,65 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (CollapsedToolsVisible) EventType() string { return branch.CollapsedToolsVisible }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContainerExpanded) EventType() string { return branch.ContainerExpanded }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (CollapsingState) EventType() string { return branch.CollapsingState }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PermissionCheck) EventType() string { return branch.PermissionCheck }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (IterationStart) EventType() string { return branch.IterationStart }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (Checkpoint) EventType() string { return branch.Checkpoint }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (InternalParallelToolExecution) EventType() string { return branch.InternalParallelToolExecution }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (DeltaSendingActivated) EventType() string { return branch.DeltaSendingActivated }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (NestedAgentInvoked) EventType() string { return branch.NestedAgentInvoked }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (DocumentProcessed) EventType() string { return branch.DocumentProcessed }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (InternalMessagePrepared) EventType() string { return branch.InternalMessagePrepared }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (RequestEventProcessed) EventType() string { return branch.RequestEventProcessed }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentDecision) EventType() string { return branch.AgentDecision }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentCompletion) EventType() string { return branch.AgentCompletion }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (IterationContextSnapshot) EventType() string { return branch.IterationContextSnapshot }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MiddlewareStateSnapshot) EventType() string { return branch.MiddlewareStateSnapshot }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MiddlewareStateChanged) EventType() string { return branch.MiddlewareStateChanged }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (EventDropped) EventType() string { return branch.EventDropped }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MiddlewarePipelineStart) EventType() string { return branch.MiddlewarePipelineStart }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MiddlewarePipelineEnd) EventType() string { return branch.MiddlewarePipelineEnd }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (StreamGap) EventType() string { return branch.StreamGap }

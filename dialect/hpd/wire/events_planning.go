@@ -8,7 +8,7 @@ import (
 
 // Events of this file: plans, schemas and structured output.
 type (
-	// PlanModeActivated tells that an agent plans.
+	// PlanModeActivated reports that an agent is in plan mode.
 	PlanModeActivated struct {
 		AgentName string `json:"agentName"`
 		Extra
@@ -25,7 +25,7 @@ type (
 		Extra
 	}
 
-	// SchemaChanged tells that stored state has another shape.
+	// SchemaChanged reports that stored state has another shape.
 	SchemaChanged struct {
 		OldSignature *string  `json:"oldSignature,omitzero"`
 		NewSignature string   `json:"newSignature"`
@@ -43,7 +43,7 @@ type (
 		Extra
 	}
 
-	// StructuredOutputPartial tells of a part that parsed.
+	// StructuredOutputPartial reports a part that parsed.
 	StructuredOutputPartial struct {
 		MessageID             string `json:"messageId" need:"true"`
 		OutputTypeName        string `json:"outputTypeName"`
@@ -62,7 +62,7 @@ type (
 		Extra
 	}
 
-	// StructuredOutputError tells of one that does not parse.
+	// StructuredOutputError reports a structured output that does not parse.
 	StructuredOutputError struct {
 		RawJSON          string `json:"rawJson"`
 		ErrorMessage     string `json:"errorMessage"`
@@ -71,23 +71,23 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PlanModeActivated) EventType() string { return branch.PlanModeActivated }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PlanUpdated) EventType() string { return branch.PlanUpdated }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (SchemaChanged) EventType() string { return branch.SchemaChanged }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (StructuredOutputStart) EventType() string { return branch.StructuredOutputStart }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (StructuredOutputPartial) EventType() string { return branch.StructuredOutputPartial }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (StructuredOutputComplete) EventType() string { return branch.StructuredOutputComplete }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (StructuredOutputError) EventType() string { return branch.StructuredOutputError }

@@ -8,7 +8,7 @@ import (
 
 // Events of this file: retries, error policy and compaction.
 type (
-	// ModelCallRetry tells that a model is asked again: partial text is stale.
+	// ModelCallRetry reports that a model is called again: partial text is stale.
 	ModelCallRetry struct {
 		Attempt         int64    `json:"attempt"`
 		MaxRetries      int64    `json:"maxRetries"`
@@ -21,7 +21,7 @@ type (
 		Extra
 	}
 
-	// FunctionRetry tells that a function is called again.
+	// FunctionRetry reports that a function is called again.
 	FunctionRetry struct {
 		FunctionName    string   `json:"functionName"`
 		Attempt         int64    `json:"attempt"`
@@ -35,7 +35,7 @@ type (
 		Extra
 	}
 
-	// InternalRetry tells of a retry inside the runtime.
+	// InternalRetry reports a retry inside the runtime.
 	InternalRetry struct {
 		Status        RetryStatus `json:"status,omitzero"`
 		AgentName     string      `json:"agentName"`
@@ -47,14 +47,14 @@ type (
 		Extra
 	}
 
-	// MiddlewareError tells that a middleware failed.
+	// MiddlewareError reports that a middleware failed.
 	MiddlewareError struct {
 		SourceName   string `json:"sourceName"`
 		ErrorMessage string `json:"errorMessage"`
 		Extra
 	}
 
-	// MiddlewareProgress tells how far a middleware is.
+	// MiddlewareProgress reports how far a middleware is.
 	MiddlewareProgress struct {
 		SourceName      string   `json:"sourceName"`
 		Message         string   `json:"message"`
@@ -62,7 +62,7 @@ type (
 		Extra
 	}
 
-	// CircuitBreakerTriggered tells that a function is no longer called.
+	// CircuitBreakerTriggered reports that a function is no longer called.
 	CircuitBreakerTriggered struct {
 		AgentName        string `json:"agentName"`
 		FunctionName     string `json:"functionName"`
@@ -71,7 +71,7 @@ type (
 		Extra
 	}
 
-	// MaxConsecutiveErrorsExceeded tells that a turn is given up.
+	// MaxConsecutiveErrorsExceeded reports that a turn is aborted.
 	MaxConsecutiveErrorsExceeded struct {
 		AgentName            string `json:"agentName"`
 		ConsecutiveErrors    int64  `json:"consecutiveErrors"`
@@ -81,7 +81,7 @@ type (
 		Extra
 	}
 
-	// TotalErrorThresholdExceeded tells that a turn is given up.
+	// TotalErrorThresholdExceeded reports that a turn is aborted.
 	TotalErrorThresholdExceeded struct {
 		AgentName       string `json:"agentName"`
 		TotalErrorCount int64  `json:"totalErrorCount"`
@@ -91,7 +91,7 @@ type (
 		Extra
 	}
 
-	// PIIDetected tells of personal data in a text.
+	// PIIDetected reports personal data in a text.
 	PIIDetected struct {
 		AgentName       string `json:"agentName"`
 		PiiType         string `json:"piiType"`
@@ -100,7 +100,7 @@ type (
 		Extra
 	}
 
-	// Compaction tells what compaction did; it changes no message.
+	// Compaction reports what compaction did; it changes no message.
 	Compaction struct {
 		AgentName             string           `json:"agentName"`
 		Iteration             int64            `json:"iteration"`
@@ -117,7 +117,7 @@ type (
 		Extra
 	}
 
-	// CompactionCache tells of a look into the compaction cache.
+	// CompactionCache reports a look into the compaction cache.
 	CompactionCache struct {
 		AgentName           string    `json:"agentName"`
 		IsHit               bool      `json:"isHit"`
@@ -129,35 +129,35 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ModelCallRetry) EventType() string { return branch.ModelCallRetry }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (FunctionRetry) EventType() string { return branch.FunctionRetry }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (InternalRetry) EventType() string { return branch.InternalRetry }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MiddlewareError) EventType() string { return branch.MiddlewareError }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MiddlewareProgress) EventType() string { return branch.MiddlewareProgress }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (CircuitBreakerTriggered) EventType() string { return branch.CircuitBreakerTriggered }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MaxConsecutiveErrorsExceeded) EventType() string { return branch.MaxConsecutiveErrorsExceeded }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (TotalErrorThresholdExceeded) EventType() string { return branch.TotalErrorThresholdExceeded }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PIIDetected) EventType() string { return branch.PIIDetected }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (Compaction) EventType() string { return branch.Compaction }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (CompactionCache) EventType() string { return branch.CompactionCache }

@@ -8,7 +8,7 @@ import (
 
 // Events of this file: requests and their answers.
 type (
-	// AgentRequestStarted tells of an open request.
+	// AgentRequestStarted reports an open request.
 	AgentRequestStarted struct {
 		RequestID                 string            `json:"requestId" need:"true"`
 		SourceName                string            `json:"sourceName"`
@@ -21,7 +21,7 @@ type (
 		Extra
 	}
 
-	// AgentRequestResolved tells of an answer.
+	// AgentRequestResolved reports an answer.
 	AgentRequestResolved struct {
 		RequestID         string    `json:"requestId" need:"true"`
 		SourceName        string    `json:"sourceName"`
@@ -33,7 +33,7 @@ type (
 		Extra
 	}
 
-	// AgentRequestExpired tells that nobody answered in time.
+	// AgentRequestExpired reports that nobody answered in time.
 	AgentRequestExpired struct {
 		RequestID        string    `json:"requestId" need:"true"`
 		SourceName       string    `json:"sourceName"`
@@ -43,7 +43,7 @@ type (
 		Extra
 	}
 
-	// AgentRequestCancelled tells that nobody waits any more.
+	// AgentRequestCancelled reports that an answer is no longer needed.
 	AgentRequestCancelled struct {
 		RequestID        string    `json:"requestId" need:"true"`
 		SourceName       string    `json:"sourceName"`
@@ -53,7 +53,7 @@ type (
 		Extra
 	}
 
-	// AgentResponseRejected tells of an answer that was not taken.
+	// AgentResponseRejected reports an answer that was not accepted.
 	AgentResponseRejected struct {
 		RequestID         string        `json:"requestId" need:"true"`
 		ResponseEventType string        `json:"responseEventType"`
@@ -79,7 +79,7 @@ type (
 		Extra
 	}
 
-	// PermissionResponse answers it.
+	// PermissionResponse answers a PermissionRequest.
 	PermissionResponse struct {
 		PermissionID   string           `json:"permissionId" need:"true"`
 		SourceName     string           `json:"sourceName"`
@@ -92,14 +92,14 @@ type (
 		Extra
 	}
 
-	// PermissionApproved tells that it was allowed.
+	// PermissionApproved reports that a permission was granted.
 	PermissionApproved struct {
 		PermissionID string `json:"permissionId" need:"true"`
 		SourceName   string `json:"sourceName"`
 		Extra
 	}
 
-	// PermissionDenied tells that it was not.
+	// PermissionDenied reports that a permission was denied.
 	PermissionDenied struct {
 		PermissionID string `json:"permissionId" need:"true"`
 		SourceName   string `json:"sourceName"`
@@ -108,7 +108,7 @@ type (
 		Extra
 	}
 
-	// ContinuationRequest asks whether the loop may go on.
+	// ContinuationRequest asks whether the loop may continue.
 	ContinuationRequest struct {
 		ContinuationID   string            `json:"continuationId" need:"true"`
 		SourceName       string            `json:"sourceName"`
@@ -120,7 +120,7 @@ type (
 		Extra
 	}
 
-	// ContinuationResponse answers it.
+	// ContinuationResponse answers a ContinuationRequest.
 	ContinuationResponse struct {
 		ContinuationID  string   `json:"continuationId" need:"true"`
 		SourceName      string   `json:"sourceName"`
@@ -145,7 +145,7 @@ type (
 		Extra
 	}
 
-	// ClarificationResponse answers it.
+	// ClarificationResponse answers a ClarificationRequest.
 	ClarificationResponse struct {
 		RequestID      string   `json:"requestId" need:"true"`
 		SourceName     string   `json:"sourceName"`
@@ -171,7 +171,7 @@ type (
 		Extra
 	}
 
-	// ClientToolInvokeResponse answers it.
+	// ClientToolInvokeResponse answers a ClientToolInvokeRequest.
 	ClientToolInvokeResponse struct {
 		RequestID      string              `json:"requestId" need:"true"`
 		Content        []ToolResultContent `json:"content"`
@@ -184,7 +184,7 @@ type (
 		Extra
 	}
 
-	// ClientToolGroupsRegistered tells which client tools a run knows.
+	// ClientToolGroupsRegistered reports which client tools a run knows.
 	ClientToolGroupsRegistered struct {
 		RegisteredToolHarnesses []string `json:"registeredToolHarnesses"`
 		TotalTools              int64    `json:"totalTools"`
@@ -192,50 +192,50 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentRequestStarted) EventType() string { return branch.AgentRequestStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentRequestResolved) EventType() string { return branch.AgentRequestResolved }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentRequestExpired) EventType() string { return branch.AgentRequestExpired }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentRequestCancelled) EventType() string { return branch.AgentRequestCancelled }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentResponseRejected) EventType() string { return branch.AgentResponseRejected }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PermissionRequest) EventType() string { return branch.PermissionRequest }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PermissionResponse) EventType() string { return branch.PermissionResponse }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PermissionApproved) EventType() string { return branch.PermissionApproved }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (PermissionDenied) EventType() string { return branch.PermissionDenied }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContinuationRequest) EventType() string { return branch.ContinuationRequest }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContinuationResponse) EventType() string { return branch.ContinuationResponse }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ClarificationRequest) EventType() string { return branch.ClarificationRequest }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ClarificationResponse) EventType() string { return branch.ClarificationResponse }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ClientToolInvokeRequest) EventType() string { return branch.ClientToolInvokeRequest }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ClientToolInvokeResponse) EventType() string { return branch.ClientToolInvokeResponse }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ClientToolGroupsRegistered) EventType() string { return branch.ClientToolGroupsRegistered }

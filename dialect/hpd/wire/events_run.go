@@ -8,7 +8,7 @@ import (
 
 // Events of this file: runs and turns.
 type (
-	// BranchRunStarted begins a run: nothing else of it comes before.
+	// BranchRunStarted begins a run. It is always the run's first event.
 	BranchRunStarted struct {
 		RuntimeRunID string    `json:"runtimeRunId" need:"true"`
 		AgentID      string    `json:"agentId" need:"true"`
@@ -37,7 +37,7 @@ type (
 		Extra
 	}
 
-	// MessageTurnFinished ends a message turn well.
+	// MessageTurnFinished ends a message turn successfully.
 	MessageTurnFinished struct {
 		MessageTurnID     string   `json:"messageTurnId" need:"true"`
 		ConversationID    string   `json:"conversationId"`
@@ -78,7 +78,7 @@ type (
 		Extra
 	}
 
-	// StateSnapshot shows where the loop stands.
+	// StateSnapshot shows the state of the loop.
 	StateSnapshot struct {
 		CurrentIteration      int64    `json:"currentIteration"`
 		MaxIterations         int64    `json:"maxIterations"`
@@ -91,26 +91,26 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchRunStarted) EventType() string { return branch.BranchRunStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchRunCompleted) EventType() string { return branch.BranchRunCompleted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MessageTurnStarted) EventType() string { return branch.MessageTurnStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MessageTurnFinished) EventType() string { return branch.MessageTurnFinished }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MessageTurnError) EventType() string { return branch.MessageTurnError }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentTurnStarted) EventType() string { return branch.AgentTurnStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (AgentTurnFinished) EventType() string { return branch.AgentTurnFinished }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (StateSnapshot) EventType() string { return branch.StateSnapshot }

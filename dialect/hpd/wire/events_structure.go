@@ -81,7 +81,7 @@ type (
 		Extra
 	}
 
-	// BranchHistoryCompacted removes messages from the projection and puts others in their place.
+	// BranchHistoryCompacted replaces messages of the projection by others.
 	BranchHistoryCompacted struct {
 		CompactionID               string        `json:"compactionId"`
 		ModelCompactedMessageIDs   []string      `json:"modelCompactedMessageIds"`
@@ -96,31 +96,31 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchCreated) EventType() string { return branch.BranchCreated }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchForked) EventType() string { return branch.BranchForked }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchMetadataUpdated) EventType() string { return branch.BranchMetadataUpdated }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchTreeUpdated) EventType() string { return branch.BranchTreeUpdated }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MessageStarted) EventType() string { return branch.MessageStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ContentAdded) EventType() string { return branch.ContentAdded }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (MessageCompleted) EventType() string { return branch.MessageCompleted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchMiddlewareStateCommitted) EventType() string {
 	return branch.BranchMiddlewareStateCommitted
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BranchHistoryCompacted) EventType() string { return branch.BranchHistoryCompacted }

@@ -56,26 +56,26 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (TextMessageStart) EventType() string { return branch.TextMessageStart }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (TextDelta) EventType() string { return branch.TextDelta }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (TextMessageEnd) EventType() string { return branch.TextMessageEnd }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ReasoningMessageStart) EventType() string { return branch.ReasoningMessageStart }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ReasoningDelta) EventType() string { return branch.ReasoningDelta }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ReasoningMessageEnd) EventType() string { return branch.ReasoningMessageEnd }
 
-// quick writes the most frequent event without reflection, as json.Marshal
-// does; nil leaves it to that.
+// quick writes the most frequent event without reflection, with the same result as
+// json.Marshal. It returns nil if json.Marshal is needed.
 func (d TextDelta) quick() []byte {
 	if len(d.Members) > 0 {
 		return nil

@@ -25,7 +25,7 @@ type (
 		Extra
 	}
 
-	// ToolCallEnd says that a call is fully specified; its result may come later.
+	// ToolCallEnd reports that a call is fully specified; its result may come later.
 	ToolCallEnd struct {
 		CallID string `json:"callId" need:"true"`
 		Extra
@@ -42,7 +42,7 @@ type (
 		Extra
 	}
 
-	// ToolProgress says how far a tool's function is.
+	// ToolProgress reports how far a tool's function is.
 	ToolProgress struct {
 		CallID          string   `json:"callId" need:"true"`
 		Name            *string  `json:"name,omitzero"`
@@ -60,7 +60,7 @@ type (
 		Extra
 	}
 
-	// ToolCallBackgroundTaskCompleted ends a task well.
+	// ToolCallBackgroundTaskCompleted ends a task successfully.
 	ToolCallBackgroundTaskCompleted struct {
 		TaskID               string     `json:"taskId" need:"true"`
 		Name                 string     `json:"name"`
@@ -98,7 +98,7 @@ type (
 		Extra
 	}
 
-	// BackgroundOperationStatus says how an operation at the provider stands.
+	// BackgroundOperationStatus reports the status of an operation at the provider.
 	BackgroundOperationStatus struct {
 		Status            OperationStatus `json:"status,omitzero" need:"true"`
 		ContinuationToken *string         `json:"continuationToken,omitzero"`
@@ -107,39 +107,39 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallStart) EventType() string { return branch.ToolCallStart }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallArgs) EventType() string { return branch.ToolCallArgs }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallEnd) EventType() string { return branch.ToolCallEnd }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallResult) EventType() string { return branch.ToolCallResult }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolProgress) EventType() string { return branch.ToolProgress }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallBackgroundTaskStarted) EventType() string { return branch.ToolCallBackgroundTaskStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallBackgroundTaskCompleted) EventType() string {
 	return branch.ToolCallBackgroundTaskCompleted
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallBackgroundTaskCancelled) EventType() string {
 	return branch.ToolCallBackgroundTaskCancelled
 }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (ToolCallBackgroundTaskFaulted) EventType() string { return branch.ToolCallBackgroundTaskFaulted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BackgroundOperationStarted) EventType() string { return branch.BackgroundOperationStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (BackgroundOperationStatus) EventType() string { return branch.BackgroundOperationStatus }

@@ -93,29 +93,29 @@ type (
 	}
 )
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowStarted) EventType() string { return branch.WorkflowStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowLayerStarted) EventType() string { return branch.WorkflowLayerStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowAgentStarted) EventType() string { return branch.WorkflowAgentStarted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowEdgeTraversed) EventType() string { return branch.WorkflowEdgeTraversed }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowAgentCompleted) EventType() string { return branch.WorkflowAgentCompleted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowAgentSkipped) EventType() string { return branch.WorkflowAgentSkipped }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowLayerCompleted) EventType() string { return branch.WorkflowLayerCompleted }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowDiagnostic) EventType() string { return branch.WorkflowDiagnostic }
 
-// EventType is the name on the wire.
+// EventType returns the name on the wire.
 func (WorkflowCompleted) EventType() string { return branch.WorkflowCompleted }

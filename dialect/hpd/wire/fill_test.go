@@ -29,7 +29,7 @@ var enumValues = map[reflect.Type]string{
 	reflect.TypeFor[wire.MessageVisibility]():   "Hidden",
 }
 
-// filled is a payload of a type in which every member has a value of its own.
+// filled returns a payload of a type in which every member has a distinct value.
 func filled(name string) wire.Payload {
 	v := reflect.New(reflect.TypeOf(wire.Zero(name))).Elem()
 	n := 0

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// FuzzEnvelope: whatever parses is written, on both surfaces, as one line that
-// parses to the same event.
+// FuzzEnvelope checks that everything that parses is written, on both surfaces, as
+// one line that parses to the same event.
 func FuzzEnvelope(f *testing.F) {
 	for _, row := range branch.Rows() {
 		text, err := (&wire.Event{Base: base(), Payload: filled(row.Type)}).Append(nil, wire.Branches)
@@ -50,8 +50,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzBodies: no body of a client or a producer makes a parser fail otherwise
-// than by an error, and an input that is taken has messages.
+// FuzzBodies checks that a parser fails on a body of a client or a producer only
+// with an error, and that an accepted input has messages.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
 		`{"text":"hi","runConfig":{}}`, `{"type":"USER_MESSAGES_INPUT","messages":[{"contents":[{"$type":"hpd:image","uri":"x"}]}]}`,

@@ -12,21 +12,21 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Input is what starts a run.
+// Input is the input that starts a run.
 type Input struct {
 	Messages      []ChatMessage
-	RunConfig     Raw // opaque: for the producer alone
+	RunConfig     Raw // opaque: only for the producer
 	ClientInputID *string
 }
 
-// MaxInputMessages is how many messages one input may bring: each becomes two
-// events at least, and with the two of the run's beginning a batch has 512.
+// MaxInputMessages is how many messages one input may have: each becomes at least
+// two events, and with the two that begin the run a batch has 512.
 const MaxInputMessages = 255
 
-// ParseInput reads a body of the inputs route: {text, runConfig}, a
-// USER_TEXT_INPUT or a USER_MESSAGES_INPUT. Ids in the body are ignored: the
-// route's count. The caller bounds the body: an input is not an event, but
-// each of its contents becomes one.
+// ParseInput reads a body of the inputs route: {text, runConfig}, a USER_TEXT_INPUT
+// or a USER_MESSAGES_INPUT. It ignores ids in the body in favour of those in the
+// route. The caller bounds the size of the body: an input is not an event, but each
+// of its contents becomes one.
 func (r *Registry) ParseInput(data []byte, limits Limits) (*Input, error) {
 	limits = limits.atLeast(len(data))
 	if err := limits.check(data, "input"); err != nil {
@@ -50,7 +50,8 @@ func hasMember(list []member, name string) bool {
 	return slices.ContainsFunc(list, func(m member) bool { return m.name == name })
 }
 
-// plainInput is the convenience form; the case of its members does not matter.
+// plainInput reads the convenience form, in which the case of member names does not
+// matter.
 func plainInput(list []member) (*Input, error) {
 	in := &Input{}
 	var text *string
@@ -88,7 +89,7 @@ func (in *Input) withText(text string) (*Input, error) {
 	return in, nil
 }
 
-// InputOf is the input that an event brings.
+// InputOf returns the input in an event.
 func InputOf(e *Event) (*Input, error) {
 	switch p := e.Payload.(type) {
 	case UserTextInput:
@@ -108,7 +109,7 @@ func InputOf(e *Event) (*Input, error) {
 	return nil, fault.New(fault.Invalid, "%s is not an input; send %s or %s", e.Payload.EventType(), branch.UserTextInput, branch.UserMessagesInput)
 }
 
-// Complete gives every message that has none an id.
+// Complete gives an id to every message that has none.
 func (in *Input) Complete(mint func() string) {
 	for i := range in.Messages {
 		if in.Messages[i].MessageID == "" {
@@ -143,7 +144,7 @@ func (r *Registry) ParseInterrupt(data []byte, limits Limits) (*Event, error) {
 	return interruption(e), nil
 }
 
-// withType is an object without a type as an envelope of one.
+// withType returns an object without a type as an envelope with one.
 func withType(name string, list []member, data []byte) []byte {
 	head := []byte(`{"type":"` + name + `"`)
 	if len(list) == 0 {

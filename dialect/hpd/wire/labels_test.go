@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// shown is the labels that a stream writes for an event of a type.
+// shown returns the labels that a stream writes for an event of a type.
 func shown(t *spec.T, name string) (channel, kind, direction string) {
 	t.Helper()
 	e := read(t.T, write(t.T, &wire.Event{Payload: filled(name)}, wire.Branches))

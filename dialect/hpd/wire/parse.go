@@ -50,7 +50,7 @@ func (r *Registry) Parse(data []byte, limits Limits) (*Event, error) {
 	return e, nil
 }
 
-// ParseAny is Parse that also takes types that are not registered, which
+// ParseAny does the same as Parse, and also accepts unregistered types, which
 // producers may show live.
 func (r *Registry) ParseAny(data []byte, limits Limits) (*Event, error) { return r.parse(data, limits) }
 
@@ -83,7 +83,7 @@ func (r *Registry) parse(data []byte, limits Limits) (*Event, error) {
 	return e, nil
 }
 
-// atLeast are the limits without a bound below a number of bytes.
+// atLeast returns the limits with a bound of at least a number of bytes.
 func (l Limits) atLeast(size int) Limits {
 	l = l.withDefaults()
 	l.Bytes = max(l.Bytes, size)
@@ -105,7 +105,7 @@ func (l Limits) check(data []byte, what string) error {
 type parts struct {
 	name    string
 	base    Base
-	payload []byte          // an object of the members that are no base fields
+	payload []byte          // an object of the members that are not base fields
 	has     map[string]bool // their names
 }
 
@@ -188,8 +188,8 @@ func typeOf(value Raw) (string, error) {
 	return branch.Canonical(text), nil
 }
 
-// put takes a member into the base or the payload. Nulls count as absent, and
-// of a member under two names the first one counts.
+// put adds a member to the base or the payload. Nulls count as absent, and if a
+// member has two names the first one is used.
 func (p *parts) put(m member) error {
 	if m.name == "version" || m.name == "type" || m.value.Kind() == 'n' {
 		return nil
@@ -321,8 +321,8 @@ func wrong(name string, err error) error {
 	return invalid("`"+name+"`", err)
 }
 
-// invalid keeps the cause of a refusal and says where it is. The text of an error
-// about JSON types names Go's, which no client knows.
+// invalid wraps the cause of a refusal and says where it is. The text of an error
+// about JSON types names Go types, which clients do not know.
 func invalid(where string, err error) error {
 	text := err.Error()
 	if kind, ok := errors.AsType[*json.SemanticError](err); ok {
@@ -338,7 +338,7 @@ func invalid(where string, err error) error {
 	return fault.Wrap(fault.Invalid, err, "%s is not valid: %s", where, text)
 }
 
-// KindName is the word for a kind of JSON values in errors.
+// KindName returns the name of a kind of JSON value for errors.
 func KindName(k jsontext.Kind) string {
 	switch k {
 	case 'n':

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Codes of problems: the machine-readable part of a refusal. Surfaces rename
-// them at the edge.
+// Codes of problems: the machine-readable part of a refusal. Each surface renames
+// them in its responses.
 const (
 	CreateSessionError  = "CreateSessionError"
 	SearchSessionsError = "SearchSessionsError"
@@ -64,7 +64,7 @@ const (
 	CloseCompleted = "Stream completed"
 )
 
-// CloseGone is the reason on a surface.
+// CloseGone returns the reason on a surface.
 func (s Surface) CloseGone() string {
 	if s == Threads {
 		return "Session or thread not found"
@@ -80,7 +80,7 @@ type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
-	// Result is set by the responses route only; it is null where there is none.
+	// Result is set by the responses route only; it is null if there is none.
 	Result Raw                 `json:"result,omitzero"`
 	Errors map[string][]string `json:"errors"`
 }
@@ -93,8 +93,8 @@ var sections = map[int]string{
 	http.StatusInternalServerError: "6.1", http.StatusServiceUnavailable: "6.4",
 }
 
-// NewProblem makes a refusal with one code. Clients show the title, so it says
-// what happened, except for the one title that they know from upstream.
+// NewProblem returns a refusal with one code. Clients show the title, so it says
+// what happened, except for one title that clients know from upstream.
 func NewProblem(surface Surface, status int, code string, messages ...string) *Problem {
 	for i := range messages {
 		messages[i] = surface.words(messages[i])
@@ -114,7 +114,7 @@ func NewProblem(surface Surface, status int, code string, messages ...string) *P
 
 var threadWords = strings.NewReplacer("Branch '", "Thread '", "branch '", "thread '", "Branch id", "Thread id", "branch id", "thread id")
 
-// words are the words of a surface in texts for people.
+// words replaces the words of a surface in texts for people.
 func (s Surface) words(text string) string {
 	if s == Threads {
 		return threadWords.Replace(text)
@@ -122,7 +122,7 @@ func (s Surface) words(text string) string {
 	return text
 }
 
-// Refused is the 409 for an answer that was not accepted. Its first key is the
+// Refused returns the 409 for an answer that was not accepted. Its first key is the
 // status, which older clients read.
 func Refused(result RespondResult) *Problem {
 	message := result.Message
@@ -141,7 +141,7 @@ func Refused(result RespondResult) *Problem {
 	return p
 }
 
-// NoRuntime is the 409 for an answer where no run is active.
+// NoRuntime returns the 409 for an answer where no run is active.
 func NoRuntime(surface Surface, message string) *Problem {
 	p := NewProblem(surface, http.StatusConflict, BranchRuntimeNotActive, message)
 	p.Result = Raw("null")

@@ -12,8 +12,8 @@ import (
 // MaxPublished is how many events a producer may publish at once.
 const MaxPublished = 512
 
-// ParsePublished reads what a producer publishes: one envelope or a list, all
-// or none. A refusal names the index of the event that it is about.
+// ParsePublished reads one event or a list from a producer, all or none. A refusal
+// names the index of the refused event.
 func (r *Registry) ParsePublished(data []byte, limits Limits) ([]*Event, error) {
 	if jsontext.Value(data).Kind() != '[' {
 		e, err := r.parsePublished(data, limits)
@@ -58,11 +58,11 @@ func (r *Registry) parsePublished(data []byte, limits Limits) (*Event, error) {
 	return e, r.CheckPublished(e)
 }
 
-// CheckPublished refuses the types that producers do not publish.
+// CheckPublished returns an error for types that producers may not publish.
 func (r *Registry) CheckPublished(e *Event) error {
 	row, known := r.Table.Lookup(e.Payload.EventType())
 	if !known {
-		return nil // shown live, as it is
+		return nil // shown live, unchanged
 	}
 	switch row.Source {
 	case branch.Server:

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// The quick form of a delta is what the general one is.
+// The quick form of a delta equals the general one.
 func TestQuickDeltas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

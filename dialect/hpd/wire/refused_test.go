@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/dialect/hpd/wire"
 )
 
-// Refusals of a member's JSON type name the member and what it is, and nothing of Go.
+// An error for a member's JSON type names the member and the type, and no Go types.
 func TestRefusedTypesInWords(t *testing.T) {
 	t.Parallel()
 	c := &spec.T{T: t}

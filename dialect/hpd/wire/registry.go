@@ -10,9 +10,8 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Registry knows the types that can be read: the built-in ones and the custom
-// ones of an application. It is changed while a process starts, and only read
-// afterwards.
+// Registry holds the types that can be read: the built-in ones and the custom ones
+// of an application. It may be changed only while a process starts.
 type Registry struct {
 	Table  *branch.Table
 	codecs map[string]codec
@@ -21,12 +20,12 @@ type Registry struct {
 // codec reads the payload of one type.
 type codec struct {
 	name string
-	need []string // members that must be there
+	need []string // required members
 	zero Payload
 	read func(data []byte) (Payload, error)
 }
 
-// NewRegistry knows the built-in types, under a table of one's own or, with
+// NewRegistry returns a registry of the built-in types, with a given table or, for
 // nil, a new one.
 func NewRegistry(table *branch.Table) *Registry {
 	if table == nil {
@@ -39,7 +38,7 @@ func NewRegistry(table *branch.Table) *Registry {
 	return r
 }
 
-// codecOf makes the codec of a typed event from its struct.
+// codecOf returns the codec of a typed event from its struct.
 func codecOf[T Payload]() codec {
 	var zero T
 	c := codec{name: zero.EventType(), zero: zero, read: func(data []byte) (Payload, error) {
@@ -72,7 +71,7 @@ type Custom struct {
 	Persist bool
 }
 
-// Register adds a custom type. A name that is taken is refused.
+// Register adds a custom type. It returns an error if the name is taken.
 func (r *Registry) Register(c Custom) error {
 	if err := r.Table.Register(c.Type, c.Persist); err != nil {
 		return err
@@ -86,7 +85,7 @@ func (r *Registry) Register(c Custom) error {
 }
 
 // RegisterType adds a custom type that is a Go struct. Members with the tag
-// need:"true" must be there.
+// need:"true" are required.
 func RegisterType[T Payload](r *Registry, persist bool) error {
 	c := codecOf[T]()
 	if c.name == "" {
@@ -99,8 +98,8 @@ func RegisterType[T Payload](r *Registry, persist bool) error {
 	return nil
 }
 
-// TypeName derives an event's name from its class name: without a trailing
-// Event, with an underscore between a small letter and the capital behind it.
+// TypeName derives an event's name from its class name: without a trailing Event,
+// with an underscore between a lower-case letter and the capital that follows it.
 func TypeName(class string) string {
 	class = strings.TrimSuffix(class, "Event")
 	var b strings.Builder
@@ -113,7 +112,7 @@ func TypeName(class string) string {
 	return strings.ToUpper(b.String())
 }
 
-// Zero is an empty payload of a built-in type, or nil.
+// Zero returns an empty payload of a built-in type, or nil.
 func Zero(name string) Payload {
 	for _, c := range builtin {
 		if c.name == name {

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Response is what all four kinds of answers have in common.
+// Response has the fields that all four kinds of answers have in common.
 type Response struct {
 	RequestID      string
 	Type           string
@@ -19,7 +19,7 @@ type Response struct {
 	Capabilities   []string
 }
 
-// Request is what all four kinds of requests have in common.
+// Request has the fields that all four kinds of requests have in common.
 type Request struct {
 	RequestID string
 	Type      string
@@ -49,8 +49,7 @@ func (r *Registry) ParseResponse(data []byte, limits Limits) (*Event, error) {
 	return e, nil
 }
 
-// ParseResponseAs reads an answer of one type, whose body need not name the
-// type.
+// ParseResponseAs reads an answer of one type. The body need not name the type.
 func (r *Registry) ParseResponseAs(name string, data []byte, limits Limits) (*Event, error) {
 	if list, err := membersOf(data); err == nil && !hasMember(list, "type") {
 		data = withType(name, list, data)
@@ -114,8 +113,8 @@ func RequestOf(e *Event) (Request, bool) {
 	return r, true
 }
 
-// Judge says whether an answer fits a request that is open: its type, and
-// with the targeted policy its sender. Neither refusal ends the request.
+// Judge returns whether an answer fits an open request: its type, and with the
+// targeted policy its sender. Neither refusal ends the request.
 func (r *Request) Judge(answer *Response) RespondStatus {
 	switch {
 	case answer.RequestID != r.RequestID:

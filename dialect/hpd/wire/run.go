@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Run is a run as routes answer it.
+// Run is the JSON body of a run.
 type Run struct {
 	RuntimeRunID        string               `json:"runtimeRunId"`
 	AgentID             string               `json:"agentId"`
@@ -57,13 +57,13 @@ type BackgroundTask struct {
 	ErrorMessage *string   `json:"errorMessage,omitzero"`
 }
 
-// InputAccepted is the body of a 202 of the inputs route.
+// InputAccepted is the body of a 202 response of the inputs route.
 type InputAccepted struct {
 	RuntimeRunID string    `json:"runtimeRunId"`
 	StartedAt    time.Time `json:"startedAt"`
 }
 
-// RespondResult says whether an answer counted.
+// RespondResult is the result of an answer to a request.
 type RespondResult struct {
 	Status    RespondStatus `json:"status"`
 	RequestID string        `json:"requestId"`
@@ -73,7 +73,7 @@ type RespondResult struct {
 
 // Bodies between the hub and remote producers.
 type (
-	// WorkInput is an input that a producer takes, event input of its stream.
+	// WorkInput is an input for a producer: the event input of its stream.
 	WorkInput struct {
 		RuntimeRunID  string        `json:"runtimeRunId"`
 		SessionID     string        `json:"sessionId"`
@@ -83,17 +83,17 @@ type (
 		RunConfig     Raw           `json:"runConfig,omitzero"`
 		Resumed       bool          `json:"resumed"`
 	}
-	// WorkInterrupt asks a producer to stop, event interrupt of its stream.
+	// WorkInterrupt asks a producer to stop: the event interrupt of its stream.
 	WorkInterrupt struct {
 		RuntimeRunID string  `json:"runtimeRunId"`
 		Reason       string  `json:"reason"`
 		EventFlowID  *string `json:"eventFlowId,omitzero"`
 	}
-	// Published is the body of a 202 of POST …/events.
+	// Published is the body of a 202 response of POST …/events.
 	Published struct {
 		Accepted int `json:"accepted"`
 	}
-	// Asked is the body of a 202 of POST …/requests.
+	// Asked is the body of a 202 response of POST …/requests.
 	Asked struct {
 		RequestID string `json:"requestId"`
 	}
@@ -102,7 +102,7 @@ type (
 		Status string         `json:"status"`
 		Error  *CompleteError `json:"error,omitzero"`
 	}
-	// Completed is the body of a 200 of POST …/complete.
+	// Completed is the body of a 200 response of POST …/complete.
 	Completed struct {
 		Status string `json:"status"`
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// RunConfig is what is known of a run's configuration. The server passes it on
-// unread; this is for producers.
+// RunConfig is the known part of a run's configuration. The server passes it on
+// unread; this type is for producers.
 type RunConfig struct {
 	ProviderKey                  *string          `json:"providerKey,omitzero"`
 	ModelID                      *string          `json:"modelId,omitzero"`
@@ -41,7 +41,7 @@ type ChatConfig struct {
 	Extra
 }
 
-// ClientToolInput is the tools that a client brings.
+// ClientToolInput is the tools that a client provides.
 type ClientToolInput struct {
 	ClientToolHarnesses []ClientToolHarness `json:"clientToolHarnesses,omitzero"`
 	ExpandedContainers  []string            `json:"expandedContainers,omitzero"`
@@ -75,7 +75,7 @@ type ClientTool struct {
 	Extra
 }
 
-// ClientContext is something that a client wants the model to know.
+// ClientContext is information from a client for the model.
 type ClientContext struct {
 	Description string  `json:"description"`
 	Value       Raw     `json:"value,omitzero"`
@@ -88,7 +88,7 @@ type RunTimeout time.Duration
 // MarshalText writes hh:mm:ss.
 func (t RunTimeout) MarshalText() ([]byte, error) { return Duration(t).MarshalText() }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads both forms.
 func (t *RunTimeout) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {

@@ -15,7 +15,7 @@ type Runs struct {
 	ofTask map[string]*Run
 }
 
-// Apply takes the next event of the history.
+// Apply applies the next event of the history.
 func (r *Runs) Apply(e branch.Event) {
 	switch e.Type {
 	case branch.BranchRunStarted:
@@ -48,8 +48,8 @@ func (r *Runs) Apply(e branch.Event) {
 	}
 }
 
-// completed derives the status: failed if there is an error, else cancelled
-// if it says so.
+// completed derives the status: failed if there is an error, otherwise cancelled if
+// the event says so.
 func (r *Runs) completed(e branch.Event) {
 	var p BranchRunCompleted
 	if r.active == nil || json.Unmarshal(e.Data, &p) != nil || p.RuntimeRunID != r.active.RuntimeRunID {
@@ -84,7 +84,7 @@ func (r *Runs) operation(p *BackgroundOperationStatus) {
 	}
 }
 
-// task takes a task's event, also one that comes after its run.
+// task applies an event of a task, also one that comes after its run.
 func (r *Runs) task(e branch.Event) {
 	var p ToolCallBackgroundTaskFaulted // all four begin alike
 	if json.Unmarshal(e.Data, &p) != nil || p.TaskID == "" {

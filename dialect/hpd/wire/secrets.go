@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// secrets are the members of a run's configuration, wherever they are in it,
-// that are never stored, logged or echoed. Case, _ and - do not matter.
+// secrets are the members, at any depth of a run's configuration, that are never
+// stored, logged or echoed. Case, _ and - do not matter.
 var secrets = map[string]bool{
 	"apikey": true, "apikeys": true, "customheaders": true, "headers": true, "authorization": true, "cookie": true, "cookies": true,
 	"password": true, "passphrase": true, "secret": true, "secrets": true, "clientsecret": true, "credential": true, "credentials": true,
@@ -21,8 +21,8 @@ var plainName = strings.NewReplacer("_", "", "-", "")
 
 func isSecret(name string) bool { return secrets[strings.ToLower(plainName.Replace(name))] }
 
-// WithoutSecrets is a run's configuration as it may be stored while an input
-// waits for its producer. Values that cannot be searched are left out too.
+// WithoutSecrets returns the part of a run's configuration that may be stored while
+// an input waits for its producer. Values that cannot be searched are left out too.
 func WithoutSecrets(runConfig Raw) Raw {
 	if runConfig.Kind() != '{' {
 		return nil
@@ -34,7 +34,7 @@ func WithoutSecrets(runConfig Raw) Raw {
 	return out
 }
 
-// withoutSecrets is a value without the secrets in it; false: leave it out.
+// withoutSecrets returns a value without its secrets; false if it must be left out.
 func withoutSecrets(name string, value Raw) (Raw, bool) {
 	switch value.Kind() {
 	case '{':
@@ -70,8 +70,8 @@ func withoutSecrets(name string, value Raw) (Raw, bool) {
 	return value, true
 }
 
-// textWithoutSecrets looks into texts that are JSON themselves, and leaves out
-// addresses that name a password.
+// textWithoutSecrets removes secrets from texts that are JSON themselves, and
+// leaves out addresses that contain a password.
 func textWithoutSecrets(name string, value Raw) (Raw, bool) {
 	text, ok := unquote(value)
 	if !ok {

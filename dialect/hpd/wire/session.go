@@ -13,7 +13,7 @@ import (
 // MainBranch is the branch that every session has.
 const MainBranch = "main"
 
-// Session is a session as routes answer it.
+// Session is the JSON body of a session.
 type Session struct {
 	ID           string         `json:"id"`
 	CreatedAt    time.Time      `json:"createdAt"`
@@ -21,7 +21,7 @@ type Session struct {
 	Metadata     map[string]Raw `json:"metadata"` // written as {} if there is none
 }
 
-// Branch is a branch as routes answer it.
+// Branch is the JSON body of a branch.
 type Branch struct {
 	ID                   string            `json:"id"`
 	SessionID            string            `json:"sessionId"`
@@ -54,7 +54,7 @@ func (b *Branch) SetPlace(p branch.Place) {
 	b.ChildBranches, b.TotalForks, b.Ancestors = p.ChildBranches, int64(len(p.ChildBranches)), p.Ancestors
 }
 
-// TreeUpdated is the event that tells a branch its place.
+// TreeUpdated returns the event that records a branch's place in the tree.
 func TreeUpdated(p branch.Place) BranchTreeUpdated {
 	return BranchTreeUpdated{
 		ForkedFrom: p.ForkedFrom, ForkedAtMessageID: p.ForkedAtMessageID, ForkedAtMessageIndex: p.ForkedAtMessageIndex,
@@ -64,11 +64,11 @@ func TreeUpdated(p branch.Place) BranchTreeUpdated {
 	}
 }
 
-// nameLength is where a display name that was derived from a text is cut.
+// nameLength is the maximum length of a display name that is derived from a text.
 const nameLength = 30
 
-// DisplayName is a branch's name as people read it: its name, else its
-// description, else the first thing a user said, else its id.
+// DisplayName returns a branch's name for people: its name, else its description,
+// else the first text of a user, else its id.
 func DisplayName(name, description *string, firstUserText, id string) string {
 	if text := strings.TrimSpace(deref(name)); text != "" {
 		return text
@@ -84,7 +84,7 @@ func DisplayName(name, description *string, firstUserText, id string) string {
 	return id
 }
 
-// Bodies of session and branch routes. Members that are not named are ignored.
+// Bodies of session and branch routes. Unknown members are ignored.
 type (
 	// CreateSession is the body of POST /sessions.
 	CreateSession struct {
@@ -118,8 +118,8 @@ type (
 		Tags          []string       `json:"tags"`
 		Metadata      map[string]Raw `json:"metadata"`
 	}
-	// UpdateBranch is the body of PATCH …/branches/{id}: what is absent or null
-	// stays, a null in metadata removes a key.
+	// UpdateBranch is the body of PATCH …/branches/{id}: absent or null members do
+	// not change, a null in metadata removes a key.
 	UpdateBranch struct {
 		Name        *string        `json:"name"`
 		Description *string        `json:"description"`
@@ -146,8 +146,8 @@ func MergeMetadata(current, change map[string]Raw) map[string]Raw {
 	return merged
 }
 
-// MatchesMetadata reports whether every wanted key is there with the same
-// value in its string form: 5 matches "5".
+// MatchesMetadata reports whether every wanted key exists with the same value in
+// its string form: 5 matches "5".
 func MatchesMetadata(metadata, want map[string]Raw) bool {
 	for key, value := range want {
 		got, ok := metadata[key]
@@ -173,7 +173,7 @@ func stringForm(value Raw) string {
 
 var explicitID = regexp.MustCompile(`^[A-Za-z0-9._~/-]{1,200}$`)
 
-// CheckID refuses a session or branch id that a client could not put into a
+// CheckID returns an error if a client could not put a session or branch id into a
 // path unescaped.
 func CheckID(what, id string) error {
 	valid := explicitID.MatchString(id)

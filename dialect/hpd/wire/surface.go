@@ -10,8 +10,9 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Surface is one of the two names under which everything is served. Inside,
-// everything has the first name; a surface only renames at the edge.
+// Surface is one of the two sets of names under which everything is served.
+// Internally everything has the first names; a surface only renames requests and
+// responses.
 type Surface uint8
 
 // Surfaces.
@@ -20,7 +21,7 @@ const (
 	Threads
 )
 
-// Segment is the surface's part of a path.
+// Segment returns the surface's segment of a path.
 func (s Surface) Segment() string {
 	if s == Threads {
 		return "threads"
@@ -42,7 +43,7 @@ var threadMembers = map[string]string{
 	"parentBranchId": "parentThreadId",
 }
 
-// Member is what a surface calls a member of a body.
+// Member returns a surface's name of a member of a body.
 func (s Surface) Member(name string) string {
 	if other, ok := threadMembers[name]; ok && s == Threads {
 		return other
@@ -50,7 +51,7 @@ func (s Surface) Member(name string) string {
 	return name
 }
 
-// memberAliases are names that are read besides the canonical ones, on both
+// memberAliases are names that are accepted besides the canonical ones, on both
 // surfaces.
 var memberAliases = func() map[string]string {
 	found := map[string]string{
@@ -66,11 +67,11 @@ var memberAliases = func() map[string]string {
 	return found
 }()
 
-// baseAliases are aliases of base fields, which any event may have.
+// baseAliases are the aliases of base fields, which any event may have.
 var baseAliases = map[string]bool{"streamId": true, "threadId": true}
 
-// renamedPayloads are the types whose payload has members with another name on
-// the thread surface, with the members whose own members are renamed too.
+// renamedPayloads are the types whose payload has members with another name on the
+// thread surface, each with the member whose own members are renamed too.
 var renamedPayloads = map[string]string{
 	branch.BranchCreated:                   "branchMetadata",
 	branch.BranchForked:                    "",
@@ -106,8 +107,8 @@ func (s Surface) Body(data []byte) []byte {
 // Canonical renames the members of a request's body from either surface.
 func Canonical(data []byte) []byte { return rename(data, memberAliases, "metadata") }
 
-// rename writes a JSON object, or each of a list, with other member names,
-// also within the one member named below. It leaves alone what it cannot read:
+// rename writes a JSON object, or each object of a list, with other member names,
+// also within the member that below names. It returns unreadable data unchanged:
 // the parser reports what is wrong.
 func rename(data []byte, names map[string]string, below string) []byte {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
@@ -136,7 +137,7 @@ func rename(data []byte, names map[string]string, below string) []byte {
 			name = other
 		}
 		if written[name] {
-			continue // a body may have a member under both of its names
+			continue // a body may have a member under both names
 		}
 		written[name] = true
 		if len(out) > 1 {
@@ -153,7 +154,7 @@ func rename(data []byte, names map[string]string, below string) []byte {
 	return append(out, '}')
 }
 
-// ends reports whether only the end of a value is left of a text.
+// ends reports whether nothing but the end of a value is left.
 func ends(d *jsontext.Decoder, data []byte) bool {
 	_, err := d.ReadToken()
 	return err == nil && len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")) == 0
@@ -181,7 +182,7 @@ func renameList(data []byte, names map[string]string, below string) []byte {
 	return append(out, ']')
 }
 
-// Code is a problem's code as the surface has it.
+// Code returns the surface's form of a problem's code.
 func (s Surface) Code(code string) string {
 	if s == Branches {
 		return code

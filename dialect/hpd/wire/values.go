@@ -9,18 +9,18 @@ import (
 
 // Types that the projections define.
 type (
-	// Raw is a JSON value that is passed on as it is.
+	// Raw is a JSON value that is passed on unchanged.
 	Raw = branch.Raw
 	// Content is one part of a message.
 	Content = branch.Content
 	// ChatMessage is a message as clients send it.
 	ChatMessage = branch.ChatMessage
-	// AgentMetadata says which agent an event comes from.
+	// AgentMetadata names the agent of an event.
 	AgentMetadata = branch.Agent
 )
 
-// Extra keeps the members that a type does not name, so that a newer producer
-// and a newer client understand each other through an older hub.
+// Extra keeps the members that a type does not name, so that a newer producer and a
+// newer client can communicate through an older hub.
 type Extra struct {
 	Members Raw `json:",embed"`
 }
@@ -47,7 +47,7 @@ type Invocation struct {
 	Extra
 }
 
-// ToolResult is what a tool answered.
+// ToolResult is the result of a tool.
 type ToolResult struct {
 	Text       *string             `json:"text,omitzero"`
 	JSON       Raw                 `json:"json,omitzero"`
@@ -56,7 +56,7 @@ type ToolResult struct {
 	Extra
 }
 
-// UnmarshalJSONFrom reads a result whose json is null as one without.
+// UnmarshalJSONFrom reads a result whose json is null as one without json.
 func (r *ToolResult) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	type plain ToolResult
 	err := json.UnmarshalDecode(d, (*plain)(r))
@@ -80,7 +80,7 @@ type ToolResultContent struct {
 	Extra
 }
 
-// Target says who may answer a request.
+// Target names who may answer a request.
 type Target struct {
 	ResponderID          *string  `json:"responderId,omitzero"`
 	ResponderGroup       *string  `json:"responderGroup,omitzero"`
@@ -102,7 +102,7 @@ type Augmentation struct {
 	Extra
 }
 
-// Artifact is where captured audio is kept.
+// Artifact is where captured audio is stored.
 type Artifact struct {
 	Store      string  `json:"store"`
 	ArtifactID string  `json:"artifactId"`
@@ -112,13 +112,13 @@ type Artifact struct {
 	Extra
 }
 
-// ContextMessage is a message as a model gets it.
+// ContextMessage is a message in the form that a model gets.
 type ContextMessage struct {
 	Role string `json:"role"`
 	Text string `json:"text"`
 }
 
-// ContextTool is a tool as a model gets it.
+// ContextTool is a tool in the form that a model gets.
 type ContextTool struct {
 	Name            string   `json:"name"`
 	Description     string   `json:"description"`
@@ -141,7 +141,7 @@ type MiddlewareState struct {
 	Redacted     bool       `json:"redacted"`
 }
 
-// MiddlewareChange is what changed of one middleware's state.
+// MiddlewareChange is the change of one middleware's state.
 type MiddlewareChange struct {
 	Key          string     `json:"key"`
 	Type         string     `json:"type"`

@@ -2,16 +2,16 @@ package wire
 
 import "bytes"
 
-// WellFormed replaces escapes of half a surrogate pair, such as `\ud83d`, by
-// the replacement character, as every UTF-8 encoder does. JSON's grammar allows
-// them, and JSON.stringify writes them where a text was cut within a character.
-// A client whose answer is refused for that would take no more events.
-// Text without such escapes is returned as it is.
+// WellFormed replaces escapes of half a surrogate pair, such as `\ud83d`, by the
+// replacement character, as every UTF-8 encoder does. JSON's grammar allows such
+// escapes, and JSON.stringify writes them if a text was cut within a character. A
+// client whose answer is refused for that would receive no more events. Text
+// without such escapes is returned unchanged.
 func WellFormed(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
 		return data
 	}
-	var out []byte // made when something is replaced
+	var out []byte // allocated when something is replaced
 	for i := 0; i < len(data); {
 		if data[i] != '\\' {
 			i++
@@ -46,7 +46,7 @@ func WellFormed(data []byte) []byte {
 
 const unitLen = len(`\u0000`)
 
-// escapedUnit is the UTF-16 unit whose escape the text begins with.
+// escapedUnit returns the UTF-16 unit whose escape begins the text.
 func escapedUnit(data []byte) (unit uint16, ok bool) {
 	if len(data) < unitLen || data[0] != '\\' || data[1] != 'u' {
 		return 0, false

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-hub/parley/view/branch"
 )
 
-// Words splits the text of messages behind each space, as a model streams it.
+// Words splits the text of messages after each space, as a model streams it.
 func Words(messages []ChatMessage) []string {
 	var text strings.Builder
 	for _, m := range messages {

@@ -1,4 +1,5 @@
-// Package content stores files of homes in pieces. It knows no hub.
+// Package content stores the files of homes in pieces. It does not depend on the
+// hub.
 package content
 
 import (
@@ -12,14 +13,14 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Info is what is known of a content: a file of a home.
+// Info describes a content, which is a file of a home.
 type Info struct {
 	ID        string
-	Name      string // as its owner calls it; need not be unique
+	Name      string // chosen by its owner; need not be unique
 	Type      string // media type
 	Size      int64
 	SHA256    string // hex digits
-	By        string // who put it
+	By        string // the identity that put it
 	CreatedAt time.Time
 }
 
@@ -30,11 +31,11 @@ type Limits struct {
 	Hub     int64 // all
 }
 
-// Homes are where content lives.
+// Homes checks and writes to the homes that content belongs to.
 type Homes interface {
-	// Check refuses a home that does not exist.
+	// Check returns an error if the home does not exist.
 	Check(ctx context.Context, home string) error
-	// Append orders a batch of an unfinished content, unless its home is being
+	// Append orders a batch of an unfinished content. It fails if the home is being
 	// deleted.
 	Append(ctx context.Context, id string, batch journal.Batch) (*journal.Ticket, error)
 }
@@ -44,15 +45,16 @@ type Store struct {
 	Ledger     *ledger.Ledger
 	Homes      Homes
 	Limits     Limits
-	Background context.Context // of what is cleaned up after a call has failed
+	Background context.Context // for the cleanup after a call has failed
 
 	room room
 }
 
-// AbandonAfter is how long a content may take to be complete.
+// AbandonAfter is how long storing a content may take.
 const AbandonAfter = time.Hour
 
-// ErrTooLong says that something took so long to be complete that it is removed.
+// ErrTooLong returns the error for something that took so long to store that it is
+// removed.
 func ErrTooLong(what string) error {
 	return fault.New(fault.TooLarge, "the %s is not complete after %v, and is removed", what, AbandonAfter-time.Minute)
 }
@@ -66,7 +68,7 @@ type Page struct {
 
 const maxPage = 1000
 
-// List lists a home's content by age. Next goes on after the last, and is
+// List returns a home's content by age. Next is the After of the next page, and is
 // empty at the end.
 func (s *Store) List(ctx context.Context, home string, page Page) (list []Info, next string, err error) {
 	if err := s.Homes.Check(ctx, home); err != nil {
@@ -93,7 +95,7 @@ func (s *Store) List(ctx context.Context, home string, page Page) (list []Info, 
 	return list, "", nil
 }
 
-// find finds a content that is complete.
+// find returns a content that is complete.
 func (s *Store) find(ctx context.Context, home, id string) (Info, error) {
 	if envelope.ValidID(home) && envelope.ValidID(id) {
 		page, err := s.Ledger.Journal.Scan(ctx, s.Ledger.Journal.Shard(s.Ledger.Tenant.Home(home)), journal.ScanOptions{
@@ -121,8 +123,8 @@ func decode(data []byte) (Info, error) {
 	return Info{ID: r.ID, Name: r.Name, Type: r.Type, Size: r.Size, SHA256: r.SHA256, By: r.By, CreatedAt: at}, nil
 }
 
-// Drop removes a content. The removal is written to the home's audit first, with
-// what describe adds to the record.
+// Drop removes a content. It first writes the removal to the home's audit, with the
+// fields that describe adds.
 func (s *Store) Drop(ctx context.Context, home, id string, describe func(ledger.Fields)) error {
 	info, err := s.find(ctx, home, id)
 	if err != nil {

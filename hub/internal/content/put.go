@@ -18,10 +18,11 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Put stores what a reader gives as a content of a home, in pieces, and
-// returns what it is. Nobody sees it before it is complete. If the info has a
-// size or a SHA-256, the content must have them. Id and time are set here, unless it
-// has an id: then it was stored elsewhere before, and keeps both.
+// Put stores the bytes of a reader as a content of a home, in pieces, and returns
+// its description. The content is invisible until it is complete. If info has a
+// size or a SHA-256, the content must match it. Put sets the id and the time,
+// unless info has an id: such a content was stored elsewhere before, and keeps
+// both.
 func (s *Store) Put(ctx context.Context, home string, info Info, from io.Reader) (Info, error) {
 	if err := s.Homes.Check(ctx, home); err != nil {
 		return Info{}, err
@@ -81,7 +82,7 @@ type writer struct {
 	home     string
 	begun    time.Time
 	log      journal.LogName
-	want     Info // what the caller said of it
+	want     Info // as the caller described it
 	info     Info
 	sum      hash.Hash
 	due      []byte // index key while it is not complete
@@ -94,7 +95,7 @@ func (w *writer) copy(ctx context.Context, from io.Reader) error {
 	limit := w.store.Limits.Content
 	piece := make([]byte, schema.ContentPiece)
 	for {
-		// One byte more than the limit tells that there is more.
+		// Reading one byte more than the limit shows whether there is more.
 		n, err := readPiece(io.LimitReader(from, limit+1-w.info.Size), piece)
 		w.info.Size += int64(n)
 		w.sum.Write(piece[:n])
@@ -120,8 +121,8 @@ func (w *writer) copy(ctx context.Context, from io.Reader) error {
 }
 
 // readPiece fills the piece, or reads up to the end and returns io.EOF. Unlike
-// io.ReadFull it leaves io.ErrUnexpectedEOF to the reader, which says with it that
-// it was cut off.
+// io.ReadFull it never returns io.ErrUnexpectedEOF itself: a reader returns that
+// error when its input was cut off.
 func readPiece(from io.Reader, piece []byte) (n int, err error) {
 	for n < len(piece) && err == nil {
 		var read int
@@ -134,8 +135,8 @@ func readPiece(from io.Reader, piece []byte) (n int, err error) {
 	return n, err
 }
 
-// add stores a piece that is not the last. The first also says when an unfinished
-// content is removed.
+// add stores a piece that is not the last. The first piece also sets when an
+// unfinished content is removed.
 func (w *writer) add(ctx context.Context, piece []byte) error {
 	record := journal.Record{Data: piece}
 	if w.seq == 0 {
@@ -145,7 +146,8 @@ func (w *writer) add(ctx context.Context, piece []byte) error {
 	return w.append(ctx, record)
 }
 
-// finish stores the last piece with what the content is. From then on it is seen.
+// finish stores the last piece with the content's description, which makes the
+// content visible.
 func (w *writer) finish(ctx context.Context, piece []byte) error {
 	w.info.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
 	switch {
@@ -170,10 +172,10 @@ func (w *writer) finish(ctx context.Context, piece []byte) error {
 	return w.append(ctx, journal.Record{Data: piece}, last)
 }
 
-// append makes records durable. A content that was removed in the meantime, with
-// its home, does not go on.
+// append makes records durable. It fails if the content was removed with its home
+// in the meantime.
 func (w *writer) append(ctx context.Context, records ...journal.Record) error {
-	if w.due != nil && w.store.Ledger.Now().Sub(w.begun) > AbandonAfter-time.Minute { // before the sweeper takes it
+	if w.due != nil && w.store.Ledger.Now().Sub(w.begun) > AbandonAfter-time.Minute { // before the sweeper removes it
 		return ErrTooLong("content")
 	}
 	ticket, err := w.store.Homes.Append(ctx, schema.InHome(w.home, w.info.ID), journal.Batch{Appends: []journal.Append{
@@ -197,7 +199,8 @@ func (w *writer) reserve(ctx context.Context, n int64) error {
 	return nil
 }
 
-// giveUp removes what was stored. If that fails, the sweeper does it.
+// giveUp removes the pieces that were stored. If that fails, the sweeper removes
+// them.
 func (w *writer) giveUp() {
 	if w.seq > 0 {
 		ctx, cancel := context.WithTimeout(w.store.Background, 10*time.Second)

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Open opens a content. Its bytes are read as they are asked for, one piece at
-// a time; seeking reads nothing, so that a range costs what it is long. The
-// context is that of the reads.
+// Open opens a content. Its bytes are read on demand, one piece at a time; seeking
+// reads nothing, so reading a range costs only the length of the range. The reads
+// use ctx.
 func (s *Store) Open(ctx context.Context, home, id string) (Info, io.ReadSeekCloser, error) {
 	info, err := s.find(ctx, home, id)
 	if err != nil {
@@ -23,13 +23,13 @@ func (s *Store) Open(ctx context.Context, home, id string) (Info, io.ReadSeekClo
 }
 
 type reader struct {
-	ctx   context.Context // of the one who opened it
+	ctx   context.Context // from Open
 	store *Store
 	log   journal.LogName
 	size  int64
 	at    int64
-	piece []byte // that holds first
-	first int64  // the place of the piece's first byte
+	piece []byte // the piece that holds first
+	first int64  // the position of the piece's first byte
 }
 
 // Read implements io.Reader.

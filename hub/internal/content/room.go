@@ -11,7 +11,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// room counts the bytes of all content, stored or being stored. They are counted
+// room counts the bytes of all content, stored or being stored. The count starts
 // from the index when the first content is put.
 type room struct {
 	mu      sync.Mutex
@@ -20,11 +20,12 @@ type room struct {
 	home    map[string]int64
 }
 
-// cost is what a content of a size counts: its own records too, so that
-// empty content is bounded.
+// cost returns how many bytes a content of a size counts as. It includes the
+// content's own records, so that empty content is bounded.
 func cost(size int64) int64 { return size + 1<<10 }
 
-// reserve counts n more bytes of a home's content, within the limits.
+// reserve counts n more bytes of a home's content, or returns an error if that
+// exceeds a limit.
 func (s *Store) reserve(ctx context.Context, home string, n int64) error {
 	c := &s.room
 	c.mu.Lock()
@@ -44,7 +45,7 @@ func (s *Store) reserve(ctx context.Context, home string, n int64) error {
 	return nil
 }
 
-// count counts what is stored, once. The counts are locked.
+// count counts the stored bytes, once. The caller holds the lock.
 func (s *Store) count(ctx context.Context) error {
 	c := &s.room
 	if c.counted {
@@ -67,7 +68,7 @@ func (s *Store) count(ctx context.Context) error {
 	return nil
 }
 
-// release gives bytes back.
+// release subtracts n bytes.
 func (s *Store) release(home string, n int64) {
 	c := &s.room
 	c.mu.Lock()
@@ -82,7 +83,7 @@ func (s *Store) release(home string, n int64) {
 	}
 }
 
-// Forget gives back all bytes of a home that is deleted.
+// Forget releases all bytes of a home that is deleted.
 func (s *Store) Forget(home string) {
 	c := &s.room
 	c.mu.Lock()

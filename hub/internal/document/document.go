@@ -1,4 +1,4 @@
-// Package document stores small named JSON values. It knows no hub.
+// Package document stores small named JSON values. It does not depend on the hub.
 package document
 
 import (
@@ -20,14 +20,14 @@ import (
 type Document struct {
 	Name    string
 	Data    []byte
-	Version uint64 // changes with every write; 0 is a document that is not there
+	Version uint64 // changes with every write; 0: the document does not exist
 }
 
 // Store is the documents of a hub.
 type Store struct {
 	Ledger *ledger.Ledger
-	Bytes  int // at most, of one document
-	Count  int // at most, of one kind
+	Bytes  int // the maximum of one document
+	Count  int // the maximum of one kind
 
 	mu sync.Mutex // orders edits one after another; they become durable together
 }
@@ -64,7 +64,7 @@ type Page struct {
 	Limit int    // 0: 50; at most 1,000
 }
 
-// List lists documents of a kind by name. Next goes on after the last, and
+// List returns documents of a kind by name. Next is the After of the next page, and
 // is empty at the end. A page of large documents may be shorter than its limit.
 func (s *Store) List(ctx context.Context, kind string, page Page) (list []Document, next string, err error) {
 	if err := check(kind, "-"); err != nil {

@@ -15,12 +15,11 @@ type Edit struct {
 	Kind, Name string
 	Data       []byte
 	Remove     bool
-	Expect     *uint64 // the version that the document must have; 0: there is none; nil: any
+	Expect     *uint64 // the version that the document must have; 0: it must not exist; nil: any
 }
 
 // Edit makes edits of up to 64 documents and their audit records durable as one
-// batch, all or none. It returns the version that the written documents have
-// from then on.
+// batch, all or none. It returns the new version of the written documents.
 func (s *Store) Edit(ctx context.Context, edits []Edit, audit []journal.Record) (uint64, error) {
 	if len(edits) == 0 || len(edits) > maxEdits {
 		return 0, fault.New(fault.Invalid, "an edit is of 1 to %d documents, not of %d", maxEdits, len(edits))
@@ -40,7 +39,7 @@ func (s *Store) Edit(ctx context.Context, edits []Edit, audit []journal.Record) 
 	for {
 		ticket, err := s.order(ctx, edits, audit)
 		if pending, ok := errors.AsType[*pendingValueError](err); ok {
-			_ = pending.ticket.Wait(ctx) // whatever becomes of it, the edit is then judged again
+			_ = pending.ticket.Wait(ctx) // whether or not it succeeds, the edit is checked again
 			if ctx.Err() == nil {
 				continue
 			}
@@ -57,8 +56,8 @@ func (s *Store) Edit(ctx context.Context, edits []Edit, audit []journal.Record) 
 	}
 }
 
-// pendingValueError says that a value is being written: an answer computed from
-// it waits until that has ended.
+// pendingValueError reports that a value is being written. A result computed from
+// the value has to wait for that write.
 type pendingValueError struct{ ticket *journal.Ticket }
 
 func (e *pendingValueError) Error() string { return "the value is being written" }
@@ -101,13 +100,13 @@ func (s *Store) order(ctx context.Context, edits []Edit, records []journal.Recor
 		commit.Values = append(commit.Values, count)
 	}
 	ticket, err := s.Ledger.Journal.Append(ctx, commit)
-	if conflict, ok := errors.AsType[*journal.ConflictError](err); ok { // written by another process of a cluster
+	if conflict, ok := errors.AsType[*journal.ConflictError](err); ok { // another process of a cluster wrote it
 		return nil, &pendingValueError{conflict.LostTo}
 	}
 	return ticket, err
 }
 
-// checkVersion refuses an edit of a document that has another version than expected.
+// checkVersion returns an error if the document does not have the expected version.
 func (e *Edit) checkVersion(version uint64) error {
 	switch {
 	case e.Expect != nil && *e.Expect != version:
@@ -118,7 +117,8 @@ func (e *Edit) checkVersion(version uint64) error {
 	return nil
 }
 
-// count counts n more documents of a kind, within the limit.
+// count adds n to the number of documents of a kind, or returns an error above the
+// limit.
 func (s *Store) count(ctx context.Context, kind string, n int) (journal.ValueWrite, error) {
 	key := s.Ledger.Tenant.DocumentCount(kind)
 	state, err := s.Ledger.Journal.Value(ctx, key)
@@ -135,7 +135,7 @@ func (s *Store) count(ctx context.Context, kind string, n int) (journal.ValueWri
 	return journal.ValueWrite{Key: key, Data: schema.EncodeUint(uint64(max(count, 0))), Expect: journal.Exactly(state.Ordered.Version)}, nil
 }
 
-// settledVersion returns the version of a value that nobody is writing.
+// settledVersion returns the version of a value that is not being written.
 func (s *Store) settledVersion(ctx context.Context, key journal.ValueKey) (uint64, error) {
 	state, err := s.Ledger.Journal.Value(ctx, key)
 	if err == nil && state.Pending != nil {

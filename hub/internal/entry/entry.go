@@ -1,4 +1,5 @@
-// Package entry lists what adapters put into the index. Their batches put it there.
+// Package entry lists the entries that adapters put into the index with their
+// batches.
 package entry
 
 import (
@@ -14,7 +15,7 @@ import (
 
 // Bounds of entries.
 const (
-	// MaxKey bounds the key of an entry.
+	// MaxKey is the maximum length of an entry's key.
 	MaxKey       = 512
 	maxPage      = 1000    // entries of a page
 	maxPageBytes = 4 << 20 // of their keys and values
@@ -22,21 +23,21 @@ const (
 
 // Entry is an entry that an adapter put into the index.
 type Entry struct {
-	Channel string // whose envelope put it
+	Channel string // the channel whose envelope put it
 	Key     string
 	Value   []byte
 }
 
-// Query selects entries of a type of channel: those of a home, or with a
-// Kind those that are listed for all homes of that kind, or with neither those of
-// channels without a home.
+// Query selects entries of a type of channel: those of a home; with a Kind, those
+// that are listed for all homes of that kind; with neither, those of channels
+// without a home.
 type Query struct {
 	Type   string
 	Home   string // id
 	Kind   string // of homes
 	Prefix string // of the keys
-	// After and Before leave out the entries of a key and all before or behind it.
-	// They also take Page.Next.
+	// After and Before leave out the entries of a key and all that precede or
+	// follow it. Both accept Page.Next.
 	After, Before string
 	Reverse       bool // the last key first
 	Limit         int  // 0: 50, at most 1,000
@@ -45,12 +46,12 @@ type Query struct {
 // Page is a page of entries in the order of their keys.
 type Page struct {
 	Entries []Entry
-	// Next goes on behind the page: as After, or as Before if it is in reverse. It
-	// is empty at the end.
+	// Next continues after the page: pass it as After, or as Before for a reverse
+	// query. It is empty at the end.
 	Next string
 }
 
-// List lists entries.
+// List returns a page of entries.
 func List(ctx context.Context, j journal.Engine, tenant schema.Tenant, q Query) (Page, error) {
 	if q.Type == "" || q.Home != "" && q.Kind != "" {
 		return Page{}, fault.New(fault.Invalid, "entries are listed for one type, and for a home or a kind of homes, not both")
@@ -61,7 +62,7 @@ func List(ctx context.Context, j journal.Engine, tenant schema.Tenant, q Query) 
 	}
 	limit = min(limit, maxPage)
 	scan, prefix := q.scan()
-	scan.Limits.Entries = min(limit+1, journal.MaxPageEntries) // one more says that the page is not the last
+	scan.Limits.Entries = min(limit+1, journal.MaxPageEntries) // one more shows that the page is not the last
 	find := func() func(func(journal.IndexEntry, error) bool) {
 		if q.Home != "" {
 			return journal.Index(ctx, j, j.Shard(tenant.Home(q.Home)), scan)
@@ -89,8 +90,8 @@ func List(ctx context.Context, j journal.Engine, tenant schema.Tenant, q Query) 
 	return page, nil
 }
 
-// scan is the part of the index to read, and how much of each key is not the
-// entry's own.
+// scan returns the part of the index to read, and the length of the key prefix that
+// is not part of the entry's own key.
 func (q *Query) scan() (scan journal.ScanOptions, prefix int) {
 	all := schema.EntryPrefix(q.Type, q.Home)
 	if q.Kind != "" {
@@ -99,9 +100,9 @@ func (q *Query) scan() (scan journal.ScanOptions, prefix int) {
 	at := func(text, end string) []byte { return append(bytes.Clone(all), text+end...) }
 	scan = journal.ScanOptions{Prefix: at(q.Prefix, ""), Backward: q.Reverse}
 	if q.After != "" {
-		end := "\x01" // behind every channel's entry of the key
+		end := "\x01" // after every channel's entry of the key
 		if strings.Contains(q.After, "\x00") {
-			end = "\x00" // behind one entry
+			end = "\x00" // after one entry
 		}
 		scan.From = at(q.After, end)
 	}

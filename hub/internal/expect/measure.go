@@ -6,19 +6,19 @@ import (
 	"github.com/parley-hub/parley/channel"
 )
 
-// Wait is a participant who is awaited; the channel as a whole is "".
+// Wait is an awaited participant; an empty Agent is the channel as a whole.
 type Wait struct {
 	Agent string
 	Since Instant
 }
 
-// Humans tells which identities are people.
+// Humans reports which identities are people.
 type Humans interface {
 	Human(id string) bool
 }
 
-// Situation is a channel as expectations are measured in it. It is passed by
-// value, so that measuring allocates nothing.
+// Situation is the state of a channel that expectations are measured against. It is
+// passed by value, so that measuring allocates nothing.
 type Situation struct {
 	Adapter channel.Adapter
 	Meta    *channel.Metadata
@@ -29,16 +29,16 @@ type Situation struct {
 	Asked   []Asked
 }
 
-// Asked is the time during which somebody waited for the answer to a request.
+// Asked is the time during which an identity waited for the answer to a request.
 type Asked struct {
 	Request string  `json:"request"`
 	By      string  `json:"by"`
 	From    Instant `json:"from"`
-	To      Instant `json:"to,omitzero"` // 0: it is open
+	To      Instant `json:"to,omitzero"` // 0: still open
 }
 
-// waited is how long an agent waited for answers since some time, and whether it
-// still does. The list is in the order of From.
+// waited returns how long an agent has waited for answers since an instant, and
+// whether it still waits. The list is sorted by From.
 func waited(list []Asked, agent string, since Instant) (total time.Duration, waits bool) {
 	for i := range list {
 		a := &list[i]
@@ -49,18 +49,17 @@ func waited(list []Asked, agent string, since Instant) (total time.Duration, wai
 		case a.To > since:
 			from := max(a.From, since)
 			total += time.Duration(a.To - from)
-			since = a.To // what overlaps counts once
+			since = a.To // overlapping times count once
 		}
 	}
 	return total, false
 }
 
-// measure appends the awaited participants. It runs for every batch, so it writes
-// into the room that the caller has.
+// measure appends the awaited participants. It runs for every batch, so it appends
+// to the caller's slice instead of allocating one.
 type measure func(s Situation, r *Rule, to []Wait) []Wait
 
-// measures are the built-in evaluators, each with the seconds that it waits
-// when none are given.
+// measures are the built-in evaluators, each with its default number of seconds.
 var measures = map[string]struct {
 	measure measure
 	seconds int
@@ -71,7 +70,7 @@ var measures = map[string]struct {
 	"turn_within":  {turnless, 120},
 }
 
-// unacked waits for everyone who has not answered its invitation.
+// unacked waits for every participant who has not answered its invitation.
 func unacked(s Situation, r *Rule, to []Wait) []Wait {
 	if s.Meta.State != channel.Pending {
 		return to
@@ -84,7 +83,8 @@ func unacked(s Situation, r *Rule, to []Wait) []Wait {
 	return to
 }
 
-// unreplied waits for everyone who was told a text and has sent none since.
+// unreplied waits for every participant who received a text and has sent none
+// since.
 func unreplied(s Situation, r *Rule, to []Wait) []Wait {
 	if s.Meta.State != channel.Active || s.Watch.Replies == nil {
 		return to
@@ -110,9 +110,9 @@ func silent(s Situation, _ *Rule, to []Wait) []Wait {
 	return append(to, Wait{"", since})
 }
 
-// turnless waits for the expected speaker. It does not apply to a human unless the
-// expectation names one. The time in which the speaker itself waits for the answer to
-// a request does not count.
+// turnless waits for the expected speaker. It applies to a human only if
+// AppliesTo is set. The time in which the speaker itself waits for the answer to a
+// request does not count.
 func turnless(s Situation, r *Rule, to []Wait) []Wait {
 	if s.Meta.State != channel.Active {
 		return to

@@ -22,11 +22,12 @@ type Rule struct {
 	channel.Expectation
 	Within  time.Duration
 	index   int            // in its list
-	limit   jsontext.Value // within, as it was written
+	limit   jsontext.Value // params.seconds as it was written
 	measure measure        // nil: no built-in measure has its name
 }
 
-// New decodes an expectation. One whose name has no built-in measure measures nothing.
+// New decodes an expectation. If its name has no built-in measure, the rule
+// measures nothing.
 func New(x channel.Expectation, index int) (Rule, error) {
 	r := Unmeasured(x, index)
 	m, builtIn := measures[x.Name]
@@ -56,7 +57,7 @@ func (r *Rule) Awaited(s Situation, to []Wait) []Wait {
 	return r.measure(s, r, to)
 }
 
-// within reads how long an expectation waits: params.seconds, any number.
+// within returns how long an expectation waits: params.seconds, any number.
 func within(x channel.Expectation, standard int) (time.Duration, jsontext.Value, error) {
 	var params struct {
 		Seconds jsontext.Value `json:"seconds"`
@@ -84,7 +85,7 @@ func within(x channel.Expectation, standard int) (time.Duration, jsontext.Value,
 	}
 }
 
-// Concerns reports whether an expectation holds for a participant.
+// Concerns reports whether the expectation applies to a participant.
 func (r *Rule) Concerns(m *channel.Metadata, agent string) bool {
 	if r.AppliesTo == nil || slices.Contains(r.AppliesTo, agent) {
 		return true
@@ -93,16 +94,17 @@ func (r *Rule) Concerns(m *channel.Metadata, agent string) bool {
 	return ok && slices.Contains(r.AppliesTo, string(p.Role))
 }
 
-// FiredKey names what fires at most once in a channel's life.
+// FiredKey returns the key of an expectation that fires at most once in a channel's
+// life.
 func (r *Rule) FiredKey(agent string) string {
 	return strconv.Itoa(r.index) + "/" + r.Name + "/" + agent
 }
 
-// Detail tells how long the hub waited, and how long it was to wait.
+// Detail returns a JSON object with how long the hub waited, and the limit.
 func (r *Rule) Detail(violators []string, elapsed Instant) []byte {
 	buf := &jsonbuf.Buffer{}
 	buf.Open('{')
-	if r.Name != "reply_within" { // each participant has a time of its own
+	if r.Name != "reply_within" { // each participant has its own waiting time
 		buf.Key("elapsed_seconds").Value(seconds(elapsed))
 	}
 	buf.Key("threshold_seconds").Value(r.limit)

@@ -7,25 +7,25 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// Watch is the state that expectations are measured by, folded together with the
-// adapter's state. It is small, because every folded channel has one.
+// Watch is the state that expectations are measured against, folded together with
+// the adapter's state. It is small, because every folded channel has one.
 type Watch struct {
 	Active    Instant // the minute of the channel's entry by activity; 0: it has none
-	Content   Instant // when somebody last said something
+	Content   Instant // when content was last said
 	Triggered Instant // when the envelope that the expected speaker answers was sent
 	NextCheck Instant // when the expectations are checked next: the channel's one entry in the due index
 	Replies   *[]Reply
 }
 
-// Reply holds the last texts to and from one participant; the list has the order
-// of the participants.
+// Reply holds the times of the last texts to and from one participant; the list is
+// in the order of the participants.
 type Reply struct {
 	Inbound  Instant
 	Outbound Instant
 }
 
-// After folds one more envelope. Replies are followed only where an expectation
-// measures them.
+// After folds one more envelope. It tracks replies only if an expectation measures
+// them.
 func (w Watch) After(a channel.Adapter, m *channel.Metadata, s channel.State, e *envelope.Envelope, replies bool) Watch {
 	if envelope.IsContent(e.Type) {
 		w.Content = InstantOf(e.CreatedAt)
@@ -39,8 +39,8 @@ func (w Watch) After(a channel.Adapter, m *channel.Metadata, s channel.State, e 
 	return w
 }
 
-// heardBy folds a text into a copy, because the batch it is part of may still
-// fail.
+// heardBy folds a text into a copy, because the batch that contains the text may
+// still fail.
 func heardBy(old *[]Reply, m *channel.Metadata, e *envelope.Envelope) *[]Reply {
 	var next []Reply
 	if old == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Commit is a commit as followers of all channels see it. It is immutable.
+// Commit is an immutable journal commit as followers of all channels see it.
 type Commit struct {
 	Position journal.ShardPosition
 	History  Entries
@@ -20,7 +20,7 @@ type Commit struct {
 
 // Entries are records of one commit and one family of logs.
 type Entries struct {
-	Count int // also of those that are not listed
+	Count int // including those that are not in List
 	List  []Entry
 }
 
@@ -31,14 +31,14 @@ type Entry struct {
 	Shared   *reader.Shared
 }
 
-// recordOverhead is what an entry takes besides its data, which is counted twice:
-// with the frame that is made of it.
+// recordOverhead is the memory of an entry besides its data. The data counts twice,
+// because of the frame that is made of it.
 const recordOverhead = 1024
 
 // NewCommit decodes a commit.
 func NewCommit(commit *journal.Commit) *Commit {
 	c := &Commit{Position: commit.Position, bytes: 128}
-	if isSeed(commit) { // it is part of a seed, whose channel does not exist yet
+	if isSeed(commit) { // its channel does not exist yet
 		return c
 	}
 	for i := range commit.Writes {
@@ -68,7 +68,7 @@ func (c *Commit) add(to *Entries, entries []journal.Entry, decode func(journal.E
 	}
 }
 
-// isSeed reports whether a commit is part of a seed, and not of its end.
+// isSeed reports whether a commit is part of a seed, but not the end of one.
 func isSeed(commit *journal.Commit) bool {
 	for i := range commit.Writes {
 		if write := &commit.Writes[i]; write.Log.Family == schema.FamilySide {
@@ -78,8 +78,8 @@ func isSeed(commit *journal.Commit) bool {
 	return false
 }
 
-// requestEnvelope reads the envelope of a side record that tells of a request;
-// nil is another record.
+// requestEnvelope returns the envelope of a side record about a request, or nil for
+// any other record.
 func requestEnvelope(entry journal.Entry) (*envelope.Envelope, error) {
 	if !bytes.Contains(entry.Data, []byte(`"`+schema.SideRequest)) {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package feed is what becomes durable in a store, in order: positions among all
-// events, the commits of all shards, and the newest of them decoded once for all
-// who follow all channels. It does not decide who may see an event.
+// Package feed reads what becomes durable in a store, in order: positions among all
+// events, the commits of all shards, and the newest commits, decoded once for all
+// followers of all channels. It does not decide who may see an event.
 package feed
 
 import (
@@ -11,8 +11,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Position is a place among all events of the hub: one in each shard. With one shard it
-// is after the first Skip events of the batch that follows the shard's position.
+// Position is a place among all events of the hub: one place in each shard. With
+// one shard it is after the first Skip events of the batch that follows the shard's
+// position.
 type Position struct {
 	journal.ShardPosition
 	Skip int
@@ -27,7 +28,8 @@ type Place struct {
 	Skip int
 }
 
-// String is the text form, for example "1.42.0", or "1.42.0,1.7.0" with two shards.
+// String returns the text form, for example "1.42.0", or "1.42.0,1.7.0" with two
+// shards.
 func (p Position) String() string {
 	text := Place{p.ShardPosition, p.Skip}.String()
 	if p.Others != "" {
@@ -80,7 +82,8 @@ func errNoPlace(s string) error {
 	return fault.New(fault.Invalid, "position %.200q is not of the form epoch.offset.n, one for each shard with commas between", s)
 }
 
-// Places are those of a number of shards. The zero position is before everything.
+// Places returns the place in each of a number of shards. The zero position is
+// before everything.
 func (p Position) Places(shards int) ([]Place, error) {
 	list := make([]Place, 1, shards)
 	list[0] = Place{p.ShardPosition, p.Skip}
@@ -100,7 +103,7 @@ func (p Position) Places(shards int) ([]Place, error) {
 	return list, nil
 }
 
-// PositionOf is the position that names these places.
+// PositionOf returns the position that names these places.
 func PositionOf(places []Place) Position {
 	p := Position{ShardPosition: places[0].ShardPosition, Skip: places[0].Skip}
 	if len(places) > 1 {
@@ -113,7 +116,7 @@ func PositionOf(places []Place) Position {
 	return p
 }
 
-// PlacesOf are the places after everything before a position of the store.
+// PlacesOf returns the places that a position of the store stands for.
 func PlacesOf(at journal.StorePosition) []Place {
 	places := make([]Place, len(at))
 	for i := range at {

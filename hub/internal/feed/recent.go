@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Recent holds the newest commits of every shard, decoded once for all who follow all
-// channels. It exists while there are such followers. A follower that is further
-// behind reads the journal.
+// Recent holds the newest commits of every shard, decoded once for all followers of
+// all channels. It exists only while there are such followers. A follower that is
+// further behind reads the journal.
 type Recent struct {
 	source  *Source
 	cancel  context.CancelFunc
@@ -21,8 +21,8 @@ type Recent struct {
 	mu     sync.Mutex
 	shards []recentShard
 	err    error         // why it ended
-	moved  chan struct{} // closed when a commit was added, or it ended
-	waited bool          // somebody waits for moved
+	moved  chan struct{} // closed when a commit was added, or the feed ended
+	waited bool          // a follower waits for moved
 }
 
 // recentShard holds consecutive commits of one shard, oldest first.
@@ -32,8 +32,8 @@ type recentShard struct {
 	bytes   int
 }
 
-// pump adds what becomes durable in a shard once it was delivered, so that nobody
-// who reads it waits for that.
+// pump adds durable commits of a shard after their delivery, so that readers need
+// not wait for the delivery.
 func (f *Recent) pump(ctx context.Context, shard int, follower journal.ShardFollower) error {
 	for {
 		commits, err := follower.Next(ctx)
@@ -96,11 +96,11 @@ func (f *Recent) failure() error {
 	return f.err
 }
 
-// recentPage is how many commits a follower takes at once.
+// recentPage is how many commits a follower receives at once.
 const recentPage = 256
 
 // After appends the commits of a shard after an offset. Reaches is false if the
-// feed does not reach back so far.
+// offset is older than the feed's oldest commit.
 func (f *Recent) After(shard int, offset uint64, list []*Commit) (_ []*Commit, reaches bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,7 +116,7 @@ func (f *Recent) After(shard int, offset uint64, list []*Commit) (_ []*Commit, r
 	return append(list, rest[:min(len(rest), recentPage)]...), true
 }
 
-// Wait returns what is closed when there is more after the positions.
+// Wait returns a channel that is closed when there is a commit after the positions.
 func (f *Recent) Wait(at []journal.ShardPosition) (<-chan struct{}, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,11 +129,11 @@ func (f *Recent) Wait(at []journal.ShardPosition) (<-chan struct{}, error) {
 	return f.moved, f.err
 }
 
-// Source is the one feed that those share who follow all channels.
+// Source is the one feed that all followers of all channels share.
 type Source struct {
 	Journal    journal.Engine
-	Background context.Context // of the goroutines that read the shards
-	Bytes      int             // at most, of what is held
+	Background context.Context // for the goroutines that read the shards
+	Bytes      int             // the maximum to hold
 	// Delivered waits until a durable envelope is part of its channel's newest
 	// snapshot.
 	Delivered func(ctx context.Context, e *envelope.Envelope) error
@@ -142,7 +142,7 @@ type Source struct {
 	feed *Recent // nil: nobody follows
 }
 
-// Join returns the shared feed. The caller leaves it.
+// Join returns the shared feed. The caller must call Leave.
 func (s *Source) Join(ctx context.Context) (*Recent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (f *Recent) Leave() {
 	}
 }
 
-// start begins to read every shard where it ends now.
+// start starts to read every shard from its current end.
 func (s *Source) start(ctx context.Context) (*Recent, error) {
 	at, err := End(ctx, s.Journal)
 	if err != nil {

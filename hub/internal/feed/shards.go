@@ -9,9 +9,9 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Shards follows all shards at once. With one shard, its follower is asked
-// directly; with several, a goroutine for each waits and hands its commits over.
-// It is used by one goroutine, apart from Close.
+// Shards follows all shards at once. With one shard, Next calls its follower
+// directly; with several, one goroutine for each follower sends its commits to
+// Next. Only Close may be called from another goroutine.
 type Shards struct {
 	followers []journal.ShardFollower
 	fed       chan fedCommits
@@ -27,7 +27,7 @@ type fedCommits struct {
 	err     error
 }
 
-// Follow follows every shard after its position; none is before everything.
+// Follow follows every shard after its position; with none, from the beginning.
 func Follow(ctx context.Context, j journal.Engine, after []journal.ShardPosition) (*Shards, error) {
 	n := j.Shards()
 	if len(after) != 0 && len(after) != n {
@@ -97,7 +97,7 @@ func (f *Shards) Close() {
 	f.done.Wait()
 }
 
-// End is the position after everything that is durable.
+// End returns the position after everything that is durable.
 func End(ctx context.Context, j journal.Engine) (journal.StorePosition, error) {
 	at := make(journal.StorePosition, j.Shards())
 	for shard := range at {

@@ -1,6 +1,6 @@
-// Package imported caches where the requests of imported channels are in their side
-// logs. An imported channel has ended, so that its rows never change. They are not
-// stored in any index.
+// Package imported caches the positions of the requests of imported channels in
+// their side logs. An imported channel has ended, so its rows never change. They
+// are not stored in any index.
 package imported
 
 import (
@@ -49,8 +49,8 @@ func (l *Lists) Keep(channelID string, rows []Row) {
 	}
 }
 
-// Page returns at most a number of the rows after one id and before another: the first
-// ones or the last. An empty id is no bound. Missing is the bound that no row has.
+// Page returns at most a number of rows between two ids, both excluded: the first
+// rows or the last. An empty id is no bound. Missing is a bound that no row has.
 func Page(rows []Row, after, before string, most int, last bool) (page []Row, more bool, missing string) {
 	from, to := 0, len(rows)
 	place := func(id string) int { return slices.IndexFunc(rows, func(r Row) bool { return r.ID == id }) }

@@ -17,37 +17,37 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Fields are what an audit record says besides its time and kind.
+// Fields are the members of an audit record besides its time and kind.
 type Fields map[string]any
 
 // AuditLine is one record of the audit.
 type AuditLine struct {
-	ID   string // grows in the order that records were made; followers leave it out
+	ID   string // increases in the order that records were made; followers leave it out
 	At   time.Time
 	Kind string
 	Data []byte // the record: a JSON object with sorted keys
 }
 
-// AuditSink is told each record after it is stored, by several goroutines and
-// in an order that may differ from that of the ids. It must return soon; what
-// it fails at is logged.
+// AuditSink receives each record after it is stored, from several goroutines and in
+// an order that may differ from that of the ids. It must return soon; its errors
+// are logged.
 type AuditSink interface {
 	Audit(line AuditLine) error
 }
 
-// audit counts what this process has stored, and tells the other sinks.
+// audit counts the bytes that this process has stored, and holds the other sinks.
 type audit struct {
 	bytes atomic.Int64
 	mu    sync.Mutex
 	sinks []AuditSink
 }
 
-// AuditBytes is how much of the audit this process has stored.
+// AuditBytes returns how much of the audit this process has stored.
 func (l *Ledger) AuditBytes() int64 { return l.audit.bytes.Load() }
 
-// AuditRecord makes one line of the audit log: a JSON object with sorted keys.
-// It is indexed by an id minted with it, so that all of the audit reads in the
-// order it happened, wherever it is stored.
+// AuditRecord makes one line of the audit log: a JSON object with sorted keys. It
+// is indexed by an id minted with it, so that the whole audit reads in the order of
+// events, regardless of where each record is stored.
 func (l *Ledger) AuditRecord(kind string, f Fields) (journal.Record, error) {
 	id, at, err := l.auditTime()
 	if err != nil {
@@ -71,7 +71,8 @@ func (l *Ledger) SortedAuditRecord(kind string, fields []schema.AuditField) (jou
 	return l.encoded(kind, func(at string) ([]byte, error) { return schema.EncodeSortedAudit(at, kind, fields) })
 }
 
-// OpenedRecord is the AuditRecord of a channel's creation. By is nil if nobody is named.
+// OpenedRecord returns the AuditRecord of a channel's creation. By is nil if nobody
+// is named.
 func (l *Ledger) OpenedRecord(m *channel.Metadata, by *schema.AuditBy) (journal.Record, error) {
 	if len(m.Participants) <= fewParticipants {
 		return l.encoded(schema.AuditOpened, func(at string) ([]byte, error) { return schema.EncodeOpened(at, m, by) })
@@ -86,10 +87,10 @@ func (l *Ledger) OpenedRecord(m *channel.Metadata, by *schema.AuditBy) (journal.
 	return l.AuditRecord(schema.AuditOpened, f)
 }
 
-// fewParticipants fit into a record that is not shortened for lists.
+// fewParticipants fit into a record without shortening it for lists.
 const fewParticipants = 64
 
-// encoded makes a record of what is not too long for lists.
+// encoded makes a record that is short enough for lists.
 func (l *Ledger) encoded(kind string, encode func(at string) ([]byte, error)) (journal.Record, error) {
 	id, at, err := l.auditTime()
 	if err != nil {
@@ -118,7 +119,7 @@ func auditRecord(id string, data, indexed []byte) journal.Record {
 	return journal.Record{Data: data, Put: []journal.IndexPut{{Key: schema.Key(schema.IndexAudit, id), Value: indexed}}}
 }
 
-// AuditIn stores a record that nothing else is stored with.
+// AuditIn stores a record in a batch of its own.
 func (l *Ledger) AuditIn(ctx context.Context, p journal.PartitionName, kind string, f Fields) error {
 	line, err := l.AuditRecord(kind, f)
 	if err != nil {
@@ -129,7 +130,8 @@ func (l *Ledger) AuditIn(ctx context.Context, p journal.PartitionName, kind stri
 	}})
 }
 
-// Stored counts audit records that have become durable, and tells the sinks.
+// Stored counts audit records that have become durable, and passes them to the
+// sinks.
 func (l *Ledger) Stored(records ...journal.Record) {
 	l.audit.mu.Lock()
 	sinks := l.audit.sinks
@@ -154,7 +156,7 @@ func (l *Ledger) Stored(records ...journal.Record) {
 	}
 }
 
-// StoredIn does the same for what a batch wrote to an audit log.
+// StoredIn calls Stored for the audit records of a batch.
 func (l *Ledger) StoredIn(batch *journal.Batch) {
 	for i := range batch.Appends {
 		if batch.Appends[i].Log.Family == schema.FamilyAudit {
@@ -176,7 +178,7 @@ func DecodeAudit(id string, data []byte) (AuditLine, error) {
 	return AuditLine{ID: id, At: at, Kind: head.Kind, Data: data}, err
 }
 
-// AddSink tells one more sink of every record from now on, until remove.
+// AddSink passes every record from now on to one more sink, until remove is called.
 func (l *Ledger) AddSink(sink AuditSink) (remove func()) {
 	l.audit.mu.Lock()
 	defer l.audit.mu.Unlock()
@@ -189,5 +191,5 @@ func (l *Ledger) AddSink(sink AuditSink) (remove func()) {
 	}
 }
 
-// auditSeat tells two uses of the same sink apart.
+// auditSeat distinguishes two uses of the same sink.
 type auditSeat struct{ AuditSink }

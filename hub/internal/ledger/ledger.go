@@ -1,6 +1,6 @@
-// Package ledger is how the subjects of a hub write: batches that are durable
-// when a call returns, and the audit records that are stored with them. It knows
-// the journal and its keys, and no hub.
+// Package ledger writes for the other packages of a hub: batches that are durable
+// when a call returns, and the audit records that are stored with them. It depends
+// on the journal and its keys, and not on the hub.
 package ledger
 
 import (
@@ -22,14 +22,14 @@ type Ledger struct {
 	Now         func() time.Time
 	Minter      *envelope.Minter
 	Log         *slog.Logger
-	RecordBytes int          // at most, of a record that lists show
-	Isolate     func(func()) // calls an audit sink and outlives its panic
+	RecordBytes int          // the maximum of a record that lists show
+	Isolate     func(func()) // calls an audit sink and recovers its panic
 
 	audit audit
 }
 
-// Commit appends a batch that nothing was computed from, and waits until it is
-// durable.
+// Commit appends a batch and waits until it is durable. Nothing may have been
+// computed from the batch before.
 func (l *Ledger) Commit(ctx context.Context, batch journal.Batch) error {
 	ticket, err := l.Journal.Append(ctx, batch)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Ledger) Drop(ctx context.Context, log journal.LogName) error {
 	return Unavailable(ticket.Wait(ctx))
 }
 
-// BoundRecord refuses a record that would make lists too long to send.
+// BoundRecord returns an error if a record would make lists too long to send.
 func (l *Ledger) BoundRecord(what string, size int) error {
 	if size > l.RecordBytes {
 		return fault.New(fault.TooLarge, "%s: %d bytes; at most %d (limits.record)", what, size, l.RecordBytes)

@@ -20,16 +20,16 @@ type AuditQuery struct {
 	Kind    string
 	Kinds   []string // only of one of these; none is any
 	Channel string
-	Agent   string // whom it concerns, in whatever part
+	Agent   string // an identity that the record concerns, in any role
 	After   string // the last id of the page before
 	Limit   int    // 0: 100
 	Newest  bool   // the newest first
 }
 
-// AuditLog returns a page of the audit. It looks at a bounded number of records: of a
-// narrow selection a page may be short, or empty. Next goes on after it, and is empty at
-// the end. A clock that was set back leaves records out of order: a range of
-// time is then followed to the first record beyond it.
+// AuditLog returns a page of the audit. It reads a bounded number of records, so a
+// page of a narrow selection may be short, or empty. Next is the After of the next
+// page, and is empty at the end. A clock that was set back leaves records out of
+// order: a range of time then ends at the first record beyond it.
 func (l *Ledger) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, next string, err error) {
 	limit := q.Limit
 	if limit <= 0 {
@@ -51,19 +51,19 @@ func (l *Ledger) AuditLog(ctx context.Context, q AuditQuery) (page []AuditLine, 
 	return page, last, nil
 }
 
-// AuditTotal counts the records that a query selects, and looks at a bounded number
-// of records.
+// AuditTotal counts the records that a query selects. It reads a bounded number of
+// records.
 func (l *Ledger) AuditTotal(ctx context.Context, q AuditQuery) (t schema.Total, err error) {
 	q.After = ""
 	_, t.Exact, err = l.each(ctx, q, func(AuditLine) bool { return t.Add() })
 	return t, err
 }
 
-// each visits the records that a query selects until visit returns false or
-// schema.MaxScanned records were looked at. Last is the id of the last record that is
-// done with; ended says that there are no more.
+// each calls visit for the records that a query selects until visit returns false
+// or schema.MaxScanned records were read. Last is the id of the last record that
+// was processed; ended is true if there are no more.
 func (l *Ledger) each(ctx context.Context, q AuditQuery, visit func(line AuditLine) bool) (last string, ended bool, err error) {
-	q.From, q.Until = q.From.Truncate(time.Microsecond), q.Until.Truncate(time.Microsecond) // as records tell it
+	q.From, q.Until = q.From.Truncate(time.Microsecond), q.Until.Truncate(time.Microsecond) // the precision of records
 	scanned := 0
 	for entry, err := range journal.IndexAll(ctx, l.Journal, q.scan()) {
 		if err != nil {

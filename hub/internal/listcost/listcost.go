@@ -1,4 +1,4 @@
-// Package listcost bounds how much work lists cost a hub.
+// Package listcost bounds the cost of lists for a hub.
 package listcost
 
 import (
@@ -8,44 +8,45 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Gate bounds the bytes of lists in a second, of all readers together and a quarter
-// of it for each. A reader that has used up its share waits. A single list may exceed
-// the share, so that every list can be read.
+// Gate bounds the bytes of lists in a second, for all readers together, and for
+// each reader to a quarter of that. A reader that has used up its share waits. A
+// single list may exceed the share, so that every list can be read.
 type Gate struct {
-	rate int // bytes a second, of all
+	rate int // bytes a second, for all readers
 	now  func() time.Time
 
 	mu  sync.Mutex
 	all bucket
-	by  map[string]*bucket // readers that have not paid for their last lists
+	by  map[string]*bucket // readers whose last lists are not paid off
 }
 
-// New returns a gate of so many bytes a second.
+// New returns a gate with a rate in bytes a second.
 func New(rate int, now func() time.Time) *Gate {
 	return &Gate{rate: rate, now: now, by: map[string]*bucket{}}
 }
 
-// bucket is what a reader owes; it is paid off with time.
+// bucket is the debt of a reader, in bytes; it is paid off with time.
 type bucket struct {
 	owes float64
 	at   time.Time
 }
 
 const (
-	// listShares is how many readers can use all there is.
+	// listShares is how many readers together can use the whole rate.
 	listShares = 4
-	// leastList is what a list costs however short its answer: it was looked for.
+	// leastList is the minimum cost of a list, because an empty result has to be
+	// searched too.
 	leastList = 4 << 10
 )
 
-// pay counts the time since the last look.
+// pay reduces the debt by the time since the last call.
 func (b *bucket) pay(now time.Time, rate float64) {
 	b.owes = max(0, b.owes-now.Sub(b.at).Seconds()*rate)
 	b.at = now
 }
 
-// May refuses a reader whose lists, or those of all, have cost more than
-// limits.lists lately.
+// May returns an error if the recent lists of a reader, or of all readers, have
+// cost more than limits.lists.
 func (l *Gate) May(who string) error {
 	now := l.now()
 	rate := float64(l.rate)
@@ -72,7 +73,7 @@ func tooManyLists(whose string, rate int, seconds float64) error {
 	return err
 }
 
-// Count counts a list of a reader.
+// Count adds the cost of a reader's list.
 func (l *Gate) Count(who string, bytes int) {
 	now := l.now()
 	cost := float64(max(bytes, leastList))
@@ -90,7 +91,7 @@ func (l *Gate) Count(who string, bytes int) {
 	own.owes += cost
 }
 
-// forget drops readers that owe nothing, some at a time.
+// forget removes readers without debt, some at a time.
 func (l *Gate) forget(now time.Time) {
 	looked := 0
 	for who, b := range l.by {

@@ -1,5 +1,5 @@
-// Package marks is what the side log of a channel says of it besides envelopes:
-// folded record by record, and saved with the channel's fold.
+// Package marks folds what the side log of a channel records besides envelopes.
+// Marks are folded record by record, and saved with the channel's fold.
 package marks
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/parley-hub/parley/request"
 )
 
-// Marks is what the side log says of a channel.
+// Marks is the fold of a channel's side log.
 type Marks struct {
 	Fired   []string // keys of expectations
 	Hidden  []string // participants
 	Removed []string // participants
-	Back    []string // participants that were hidden, until they are replayed to
+	Back    []string // participants that were hidden, until what they missed is replayed to them
 	Tasks   []string // the channel's tasks that have not ended
 	Due     []Deadline
-	// Listed is who has entries in the lists of its channels, sorted, where the
+	// Listed are the agents who have the channel in their lists, sorted, if the
 	// members are not the participants of the creation.
 	Listed []string
 	Open   []OpenRequest
@@ -74,11 +74,11 @@ func (m Marks) None() bool {
 	return len(m.Fired)+len(m.Hidden)+len(m.Removed)+len(m.Back)+len(m.Tasks)+len(m.Due)+len(m.Listed)+len(m.Open)+len(m.Asked) == 0
 }
 
-// maxAnswered bounds the ended requests whose times a channel keeps: those of one
-// turn matter.
+// maxAnswered bounds the ended requests whose times a channel keeps. Only those of
+// one turn matter.
 const maxAnswered = 64
 
-// answeredAt notes when a request ended.
+// answeredAt records when a request ended.
 func answeredAt(list []expect.Asked, r schema.SideRecord) []expect.Asked {
 	e, err := envelope.Unmarshal(r.Envelope)
 	if err != nil {
@@ -103,7 +103,7 @@ func answeredAt(list []expect.Asked, r schema.SideRecord) []expect.Asked {
 // Muted lists the participants that get no live deliveries.
 func (m Marks) Muted() []string { return slices.Concat(m.Hidden, m.Back) }
 
-// Deadline is what an adapter wants to be reminded of.
+// Deadline is a reminder that an adapter asked for.
 type Deadline struct {
 	Name string
 	At   expect.Instant
@@ -117,7 +117,7 @@ func deadlinesAfter(list []Deadline, r schema.SideRecord) []Deadline {
 	return next
 }
 
-// Key is the deadline's place in the index.
+// Key returns the index key of the deadline.
 func (d Deadline) Key(channelID string) []byte {
 	return schema.DeadlineKey(d.At.Time(), d.Name, channelID)
 }

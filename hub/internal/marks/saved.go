@@ -18,7 +18,7 @@ type Saved struct {
 }
 
 type savedRequest struct {
-	Request []byte `json:"request"` // as its record has it
+	Request []byte `json:"request"` // as stored in its record
 	Asked   uint64 `json:"asked"`
 }
 
@@ -43,8 +43,8 @@ func Save(m Marks) (Saved, error) {
 	return s, nil
 }
 
-// Marks leaves out who waits for a replay, as loading does. Every field is named
-// by its place, so that a new one cannot be forgotten here.
+// Marks decodes saved marks. It leaves Back empty, as loading does. Every field is
+// set by its position, so that a new field cannot be forgotten here.
 func (s *Saved) Marks() (Marks, error) {
 	var due []Deadline
 	for _, d := range s.Due {

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// brief is what a search needs of a resume, as far as that is little: 8 bytes
-// for each capability and a short summary.
+// brief is the part of a resume that a search needs, if it is small: 8 bytes for
+// each capability, and a short summary.
 type brief struct {
 	capabilities []uint64 // hashes, sorted
 	summary      string

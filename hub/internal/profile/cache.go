@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Cache keeps the details that were used last, bounded in bytes.
+// Cache holds the most recently used details, bounded in bytes.
 type Cache struct {
 	Bytes int
 
@@ -21,7 +21,8 @@ type cachedDetails struct {
 	bytes int
 }
 
-// Get returns the details of an identity as of a record; nil if they are not here.
+// Get returns the details of an identity as of a record, or nil if they are not
+// cached.
 func (c *Cache) Get(id string, seq uint64) *Full {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,8 +38,8 @@ func (c *Cache) Get(id string, seq uint64) *Full {
 	return cached.of
 }
 
-// Put keeps details, unless newer ones are here or they would take most of the
-// room.
+// Put caches details, unless newer ones are cached or these would take most of the
+// space.
 func (c *Cache) Put(id string, d *Full) {
 	size := d.footprint()
 	c.mu.Lock()
@@ -77,7 +78,7 @@ func (c *Cache) evict(at *list.Element) {
 	c.bytes -= cached.bytes
 }
 
-// footprint is about what details take in memory.
+// footprint returns the approximate size of details in memory.
 func (d *Full) footprint() int {
 	const each = 64 // a string, its bytes' allocation, a place in a map or list
 	n := 1024 + len(d.Resume.Summary) + d.sampleBytes() + each*len(d.samples)

@@ -8,22 +8,22 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Details are what an identity tells of itself and what the hub has observed
-// of it. Admission needs none of it, so that it is read from the journal when
-// it is asked for. It is a snapshot: nothing in it may be changed.
+// Details are what an identity says about itself and what the hub has observed of
+// it. Admission does not need them, so they are read from the journal on demand.
+// Details are a snapshot: nothing in them may be changed.
 type Details struct {
 	Resume *identity.Resume
 	Skill  *string // nil: none
 }
 
-// Full are Details with what a change of them needs.
+// Full is Details with the data that a change of them needs.
 type Full struct {
 	Details
 	samples map[string]*identity.Samples // by capability
 	Seq     uint64                       // of the last record
 }
 
-// apply folds a record into details that nobody else sees.
+// apply folds a record into details that are not shared yet.
 func (d *Full) apply(stored *schema.AgentRecord, seq uint64) error {
 	if isWhole(stored.Kind) {
 		*d = Full{}
@@ -51,8 +51,8 @@ func (d *Full) apply(stored *schema.AgentRecord, seq uint64) error {
 // isWhole reports whether a kind of record has all details.
 func isWhole(kind string) bool { return kind == schema.AgentRegistered || kind == schema.AgentWhole }
 
-// maxSampled is of how many capabilities latencies are kept. Others are counted
-// without a median.
+// maxSampled is for how many capabilities latencies are kept. The others have
+// counts without a median.
 const maxSampled = 64
 
 // observe counts the end of a task. It changes the resume and the samples.
@@ -77,7 +77,7 @@ func (d *Full) setSamples(capability string, samples *identity.Samples) {
 	d.samples[capability] = samples
 }
 
-// sampleBytes is about how many bytes the samples take.
+// sampleBytes returns the approximate size of the samples.
 func (d *Full) sampleBytes() int {
 	n := 0
 	for capability, samples := range d.samples {
@@ -86,8 +86,8 @@ func (d *Full) sampleBytes() int {
 	return n
 }
 
-// whole encodes the record that makes those before it unnecessary for reading
-// the details.
+// whole encodes a record that makes all earlier records unnecessary for reading the
+// details.
 func (d *Full) whole() ([]byte, error) {
 	stored := schema.AgentRecord{Kind: schema.AgentWhole, Resume: d.Resume, Skill: d.Skill, Samples: map[string][]byte{}}
 	for capability, samples := range d.samples {
@@ -100,7 +100,7 @@ func (d *Full) whole() ([]byte, error) {
 	return identity.Marshal(stored)
 }
 
-// Count counts the end of a task in copies of what it changes.
+// Count counts the end of a task. It changes copies of the resume and the samples.
 func (d *Full) Count(o *schema.Observed) {
 	d.Resume, d.samples = d.Resume.Clone(), maps.Clone(d.samples)
 	if samples := d.samples[o.Capability]; samples != nil {
@@ -109,8 +109,8 @@ func (d *Full) Count(o *schema.Observed) {
 	d.observe(o)
 }
 
-// Complete reports whether the details are those of a record and nothing of them
-// is missing.
+// Complete reports whether the details are those of a record and nothing is
+// missing.
 func (d *Full) Complete(r *Record) bool { return d.Seq == r.Seq && d.Resume != nil }
 
 // Decode folds an encoded record, and returns it.

@@ -1,5 +1,5 @@
-// Package profile is what is kept of an identity: the fold of its log, what it
-// tells of itself, and what a search needs of that. It does no I/O.
+// Package profile folds the log of an identity: what the identity says about
+// itself, and the part of it that a search needs. It does no I/O.
 package profile
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// Profile is who an identity is and what it may do. It is a snapshot: nothing in
-// it may be changed.
+// Profile is who an identity is and what it may do. It is a snapshot: nothing in it
+// may be changed.
 type Profile struct {
 	Passport *identity.Passport
 	Rule     *identity.Rule    // its own
@@ -18,7 +18,7 @@ type Profile struct {
 	enforced *identity.Enforced
 }
 
-// Enforced is the rule that holds: the identity's own, clipped by the
+// Enforced returns the effective rule: the identity's own, clipped by the
 // operator's and by the hub's limits.
 func (p Profile) Enforced() *identity.Enforced {
 	if p.enforced == nil { // made outside the hub
@@ -27,34 +27,34 @@ func (p Profile) Enforced() *identity.Enforced {
 	return p.enforced
 }
 
-// ID is the identity's id.
+// ID returns the identity's id.
 func (p Profile) ID() string { return p.Passport.AgentID }
 
-// Record is an identity as its log tells it, as far as it is kept in memory.
+// Record is the fold of an identity's log, as far as it is kept in memory.
 type Record struct {
 	Profile
 	brief brief
 	sizes sizes
 	Seq   uint64 // of its last record
 	Base  uint64 // the record from which its details can be read
-	tail  int    // bytes of the records after that one
+	tail  int    // bytes of the records after Base
 }
 
-// New makes a new identity of what was asked for.
+// New returns a new identity with the requested values.
 func New(passport *identity.Passport, resume *identity.Resume, rule *identity.Rule, skill *string) (*Record, *Full, error) {
 	d := &Full{Details: Details{Resume: resume, Skill: skill}, Seq: 1}
 	r := &Record{Profile: Profile{Passport: passport, Rule: rule}, Seq: 1, Base: 1}
 	return r, d, r.Measure(d)
 }
 
-// Measure computes what is derived of the details.
+// Measure computes the values that are derived from the details.
 func (r *Record) Measure(d *Full) (err error) {
 	r.brief = newBrief(d.Resume)
 	r.sizes, err = measure(d, r.Rule)
 	return err
 }
 
-// Enforce computes the rule that holds from what is stored and the hub's limit of
+// Enforce computes the effective rule from the stored ones and the hub's limit of
 // inboxes.
 func (r *Record) Enforce(inbox int) {
 	if r.Rule != nil {
@@ -62,7 +62,7 @@ func (r *Record) Enforce(inbox int) {
 	}
 }
 
-// Apply folds what is kept in memory.
+// Apply folds a record into what is kept in memory.
 func (r *Record) Apply(stored *schema.AgentRecord, entry journal.Entry) (err error) {
 	if len(stored.Passport) > 0 {
 		if r.Passport, err = identity.ParseRecord(stored.Passport); err != nil {
@@ -83,17 +83,17 @@ func (r *Record) Apply(stored *schema.AgentRecord, entry journal.Entry) (err err
 	return nil
 }
 
-// Bounds of what is written after the last whole record before the next one.
-// Between them it is about the size of one, so that writing costs at most twice
-// the change, and reading at most twice the details.
+// Bounds of the bytes written after the last whole record before the next one.
+// Between the bounds it is about the size of the whole, so that writing costs at
+// most twice the change, and reading at most twice the details.
 const (
 	minTail  = 16 << 10
 	maxTail  = 128 << 10
-	maxWhole = 2 << 20 // of details from before there was a bound; more is not repeated
+	maxWhole = 2 << 20 // of details that are older than the bound; larger ones are not repeated
 )
 
-// Extend returns the records to write for a change: the change itself and,
-// now and then, the whole.
+// Extend returns the records to write for a change: the change itself and, now and
+// then, the whole.
 func (r *Record) Extend(d *Full, change journal.Record) ([]journal.Record, error) {
 	records := []journal.Record{change}
 	r.Seq++

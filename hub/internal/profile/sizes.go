@@ -27,13 +27,13 @@ func measure(d *Full, rule *identity.Rule) (s sizes, err error) {
 	return s, nil
 }
 
-// Remeasure brings what is derived of the details up to date after a change, and
-// refuses a profile that has grown over a limit.
+// Remeasure updates the values that are derived from the details after a change,
+// and returns an error if the profile has grown over a limit.
 func (r *Record) Remeasure(d, before *Full, stored *schema.AgentRecord, limit int) (err error) {
 	sizes := r.sizes
 	switch {
 	case stored.Kind == schema.AgentObservation && len(d.Resume.Observed) == len(before.Resume.Observed):
-		return nil // some counters changed, which is not worth the time
+		return nil // only counters changed, which is not worth measuring
 	case stored.Kind == schema.AgentCeiling:
 		return nil
 	}
@@ -46,11 +46,11 @@ func (r *Record) Remeasure(d, before *Full, stored *schema.AgentRecord, limit in
 	return r.bound(sizes, limit)
 }
 
-// BoundNew refuses a new profile that is too large.
+// BoundNew returns an error if a new profile is too large.
 func (r *Record) BoundNew(limit int) error { return r.bound(sizes{}, limit) }
 
-// bound refuses a profile that is too large, unless it shrinks: one from before
-// there was a bound can be brought under it in steps.
+// bound returns an error if a profile is too large, unless it has shrunk: a profile
+// that is older than the bound can be brought under it in steps.
 func (r *Record) bound(before sizes, limit int) error {
 	after := r.sizes
 	if after.total() <= limit || after.total() <= before.total() {

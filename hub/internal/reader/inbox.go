@@ -8,15 +8,15 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Inbox is an endpoint in process: a bounded queue of notices. What waits is
-// handed out by priority across channels, and in order within each.
+// Inbox is an endpoint within the process: a bounded queue of notices. Queued
+// notices are handed out by priority across channels, and in order within each.
 type Inbox struct {
 	id    string
 	limit int
 
 	mu    sync.Mutex
 	queue []*Notice
-	odd   int // how many are not of normal priority
+	odd   int // how many do not have normal priority
 	cut   error
 	wake  chan struct{} // closed and replaced whenever something changes
 }
@@ -32,8 +32,8 @@ func NewInbox(limit int) *Inbox {
 // ID names the inbox.
 func (b *Inbox) ID() string { return b.id }
 
-// Deliver queues a notice. A full inbox cuts itself off: its reader gets what
-// is queued, then the reason, and resumes by binding anew.
+// Deliver queues a notice. A full inbox cuts itself off: its reader gets the queued
+// notices, then the reason, and resumes by binding again.
 func (b *Inbox) Deliver(n *Notice) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,8 +122,8 @@ func (b *Inbox) pop() *Notice {
 	return n
 }
 
-// first finds the highest priority among those that are the oldest of their
-// channel; of several, the one that came first.
+// first returns the index of the notice with the highest priority among the oldest
+// of each channel; of several, the one that arrived first.
 func (b *Inbox) first() int {
 	type source struct{ channel, recipient string }
 	seen := map[source]bool{}
@@ -141,7 +141,7 @@ func (b *Inbox) first() int {
 	return best
 }
 
-// CutOff ends the inbox: its reader gets what is queued, then why.
+// CutOff ends the inbox: its reader gets the queued notices, then the reason.
 func (b *Inbox) CutOff(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,5 +151,5 @@ func (b *Inbox) CutOff(why error) {
 	}
 }
 
-// Close cuts the inbox off, which nobody needs any more.
+// Close cuts off an inbox that is no longer needed.
 func (b *Inbox) Close() { b.CutOff(fault.New(fault.Unavailable, "inbox is closed")) }

@@ -9,11 +9,11 @@ import (
 	"github.com/parley-hub/parley/fault"
 )
 
-// Link is an identity's bonds to the endpoints it reads at, one for each reader.
+// Link holds an identity's bonds to its endpoints, one for each reader.
 type Link struct {
 	mu      sync.Mutex
 	bonds   []*Bond
-	streams []*Connection // that it reads besides
+	streams []*Connection // that it reads besides the endpoints
 }
 
 // Bond is one endpoint of an identity.
@@ -21,12 +21,12 @@ type Bond struct {
 	Attachment
 	Endpoint Endpoint
 	since    time.Time
-	// replay, while the endpoint is brought up to date, keeps what arrives
-	// meanwhile.
+	// replay holds the notices that arrive during a replay to the endpoint; nil
+	// outside of one.
 	replay *Replay
 }
 
-// Replay keeps what arrives at an endpoint while it is brought up to date.
+// Replay holds the notices that arrive at an endpoint during a replay to it.
 type Replay struct {
 	kept  []*Notice
 	limit int
@@ -36,8 +36,8 @@ type Replay struct {
 // NewReplay returns a replay during which at most limit notices may arrive.
 func NewReplay(limit int) *Replay { return &Replay{limit: limit, UpTo: map[string]uint64{}} }
 
-// Deliver hands a notice to each endpoint, if there is one; arrived is called
-// before, so that counters never lag behind an answer.
+// Deliver hands a notice to each endpoint. If there is one, it calls arrived first,
+// so that counters never lag behind an answer.
 func (l *Link) Deliver(n *Notice, arrived func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,22 +76,22 @@ func (l *Link) remove(gone *Bond) {
 	l.bonds = slices.DeleteFunc(slices.Clone(l.bonds), func(b *Bond) bool { return b == gone })
 }
 
-// Bound reports whether anyone is there to be told.
+// Bound reports whether the identity has an endpoint.
 func (l *Link) Bound() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.bonds) > 0
 }
 
-// Present reports whether the identity reads anything.
+// Present reports whether the identity has an endpoint or a stream.
 func (l *Link) Present() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.bonds)+len(l.streams) > 0
 }
 
-// Attend adds a stream that is no endpoint, until leave is called. Beyond the limit
-// it counts for nothing.
+// Attend adds a stream that is not an endpoint, until leave is called. A stream
+// beyond the limit is not counted.
 func (l *Link) Attend(c Connection, limit int) (leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,14 +133,14 @@ func (l *Link) Bind(at Endpoint, a Attachment, r *Replay, since time.Time, limit
 	return b
 }
 
-// Unbind removes what is bound to an endpoint.
+// Unbind removes the bonds to an endpoint.
 func (l *Link) Unbind(at Endpoint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bonds = slices.DeleteFunc(slices.Clone(l.bonds), func(b *Bond) bool { return b.Endpoint == at })
 }
 
-// Connections tells at which endpoints and streams the identity reads.
+// Connections returns the endpoints and streams at which the identity reads.
 func (l *Link) Connections() (list []Connection) {
 	l.mu.Lock()
 	bonds := l.bonds
@@ -158,13 +158,13 @@ func (l *Link) Connections() (list []Connection) {
 	return list
 }
 
-// GoLive ends a replay: what arrived meanwhile follows, less what the replay
-// already had.
+// GoLive ends a replay: it delivers what arrived in the meantime, except what the
+// replay already sent.
 func (l *Link) GoLive(b *Bond, r *Replay) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.replay != r || !slices.Contains(l.bonds, b) {
-		return nil // bound anew, or cut off
+		return nil // bound again, or cut off
 	}
 	b.replay = nil
 	for _, n := range r.kept {
@@ -178,14 +178,14 @@ func (l *Link) GoLive(b *Bond, r *Replay) error {
 	return nil
 }
 
-// Started is a replay to one endpoint.
+// Started is a replay to one endpoint that has begun.
 type Started struct {
 	*Bond
 	*Replay
 }
 
-// StartReplays begins to keep what arrives at every endpoint. It starts none if
-// another replay is under way at one of them.
+// StartReplays starts to hold back what arrives at every endpoint. It starts no
+// replay if one of the endpoints already has one.
 func (l *Link) StartReplays(limit int) (started []Started, connected bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +199,7 @@ func (l *Link) StartReplays(limit int) (started []Started, connected bool) {
 	return started, len(started) > 0
 }
 
-// Elsewhere reports whether an identity reads, and not at this endpoint.
+// Elsewhere reports whether an identity reads at an endpoint other than this one.
 func (l *Link) Elsewhere(endpoint string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +221,7 @@ func (l *Link) Unnamed() (endpointID string, ok bool) {
 // maxReader bounds the name of a reader, which is part of its cursors' names.
 const maxReader = 64
 
-// CheckName refuses a name that cannot be part of a cursor's.
+// CheckName returns an error if a name cannot be part of a cursor's name.
 func CheckName(name string) error {
 	if len(name) > maxReader {
 		return fault.New(fault.Invalid, "the reader's name has %d bytes; at most %d are accepted", len(name), maxReader)

@@ -1,6 +1,6 @@
-// Package reader has what stands between the hub's deliveries and those who read
-// them: the endpoints of an identity, what arrives at them during a replay, and
-// how far each participant of a channel has read. It knows no channel's state and
+// Package reader has what is between the hub's deliveries and their readers: the
+// endpoints of an identity, the notices that arrive at them during a replay, and
+// how far each participant of a channel has read. It does not use channel state and
 // writes nothing.
 package reader
 
@@ -19,22 +19,22 @@ type Notice struct {
 	Channel   *channel.Metadata
 	Recipient string
 	Replayed  bool
-	Dialect   string // the one dialect that shows the channel; empty: every one does
-	Live      bool   // not of the history; its Seq is the last one there before it
+	Dialect   string // the only dialect that shows the channel; empty: every dialect does
+	Live      bool   // not part of the history; its Seq is the last one of the history before it
 	Side      bool   // of the side log
-	Alone     bool   // nothing else is on its way to anybody
+	Alone     bool   // no other notice is on its way to any reader
 	// Shared is common to all readers of the envelope.
 	Shared *Shared
 }
 
-// Shared keeps what a dialect made of an envelope, so that it is encoded once
-// for all its readers.
+// Shared holds the encoding of an envelope by each dialect, so that it is encoded
+// once for all its readers.
 type Shared struct {
 	mu      sync.Mutex
 	encoded map[string][]byte
 }
 
-// Bytes returns what encode made for that dialect the first time.
+// Bytes returns what encode returned for that dialect the first time.
 func (s *Shared) Bytes(dialect string, encode func() []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,8 @@ func (s *Shared) Bytes(dialect string, encode func() []byte) []byte {
 	return b
 }
 
-// Endpoint is where an identity reads: a connection, or an Inbox in process.
+// Endpoint is where an identity reads: a connection, or an Inbox within the
+// process.
 type Endpoint interface {
 	// ID names the endpoint for as long as it lives.
 	ID() string
@@ -64,19 +65,20 @@ type Endpoint interface {
 
 // Attachment says how an endpoint reads for an identity.
 type Attachment struct {
-	// Reader names what reads, for example a dialect's queue. Each reader of an
-	// identity has cursors of its own and is told everything. A new endpoint with the
-	// same reader replaces the one before. AG2's endpoints have no reader name.
+	// Reader names the reader, for example a dialect's queue. Each reader of an
+	// identity has cursors of its own and receives everything. A new endpoint with
+	// the same reader replaces the previous one. AG2's endpoints have no reader
+	// name.
 	Reader string
-	// Dialect, if set, replays the channels that only this dialect shows, too.
+	// Dialect, if set, also replays the channels that only this dialect shows.
 	Dialect string
-	// Replay sends what the reader has not acked, after Since: an id, or empty
-	// for everything. Live deliveries follow, without gap or repeat.
+	// Replay sends what the reader has not acked, after the id Since, or everything
+	// if it is empty. Live deliveries follow, without gap or repeat.
 	Replay bool
 	Since  string
 }
 
-// Described is an endpoint that can say what it is.
+// Described is an endpoint that describes itself.
 type Described interface {
 	Describe() (dialect, address string)
 }

@@ -9,8 +9,8 @@ type Redelivered struct {
 	by map[string]*redelivered // by participant
 }
 
-// redelivered is a participant's turn, which it asked for, and the envelopes that
-// were replayed to it.
+// redelivered holds the turn that a participant asked for, and the envelopes that
+// were replayed to the participant.
 type redelivered struct {
 	turn        string // the envelope to answer
 	answered    bool
@@ -27,7 +27,7 @@ func (r *Redelivered) to(agent string) *redelivered {
 	return r.by[agent]
 }
 
-// NoteTurn records that a participant was told of its turn, perhaps not for the
+// NoteTurn records that a participant was notified of its turn, perhaps not for the
 // first time.
 func (r *Redelivered) NoteTurn(agent, trigger string) {
 	if a := r.to(agent); a.turn != trigger {

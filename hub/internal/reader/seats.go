@@ -22,7 +22,7 @@ type Seats struct {
 type Seat struct {
 	acked     string // id; everything up to it is acked
 	delivered string // id of the last content delivered
-	handed    int64  // when, in nanoseconds
+	handed    int64  // time of the delivery, in nanoseconds
 }
 
 func (r *Seats) seat(m *channel.Metadata, agent string) *Seat {
@@ -36,7 +36,7 @@ func (r *Seats) seat(m *channel.Metadata, agent string) *Seat {
 	return &r.seats[p.Order]
 }
 
-// Delivered remembers that a participant was handed an envelope.
+// Delivered records that an envelope was handed to a participant.
 func (r *Seats) Delivered(m *channel.Metadata, agent string, e *envelope.Envelope, at time.Time) {
 	if !envelope.IsContent(e.Type) {
 		return
@@ -48,8 +48,8 @@ func (r *Seats) Delivered(m *channel.Metadata, agent string, e *envelope.Envelop
 	}
 }
 
-// Handed is when a participant was handed an envelope or a later one; zero: it was
-// not, as far as this process knows.
+// Handed returns when an envelope or a later one was handed to a participant; zero
+// if it was not, as far as this process knows.
 func (r *Seats) Handed(m *channel.Metadata, agent, envelopeID string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *Seats) Handed(m *channel.Metadata, agent, envelopeID string) time.Time 
 	return time.Unix(0, s.handed).UTC()
 }
 
-// Acked remembers that a participant has read up to an envelope.
+// Acked records that a participant has read up to an envelope.
 func (r *Seats) Acked(m *channel.Metadata, agent, envelopeID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,8 +69,8 @@ func (r *Seats) Acked(m *channel.Metadata, agent, envelopeID string) {
 	}
 }
 
-// Busy reports whether a participant was sent an envelope that it has not acked:
-// its turn runs.
+// Busy reports whether a participant was sent an envelope that it has not acked,
+// which means that its turn is in progress.
 func (r *Seats) Busy(m *channel.Metadata, agent string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *Seats) Busy(m *channel.Metadata, agent string) bool {
 	return s != nil && s.delivered > s.acked
 }
 
-// AtWork returns the seats if anyone's turn runs.
+// AtWork returns the seats if the turn of any participant is in progress.
 func (r *Seats) AtWork() []Seat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func (r *Seats) Hides(agent string) bool {
 	return hidden != nil && slices.Contains(*hidden, agent)
 }
 
-// Hide holds live deliveries to these participants back, and to no others.
+// Hide holds back live deliveries to these participants, and to no others.
 func (r *Seats) Hide(agents []string) {
 	if len(agents) == 0 {
 		r.hidden.Store(nil)
@@ -103,5 +103,6 @@ func (r *Seats) Hide(agents []string) {
 	r.hidden.Store(&agents)
 }
 
-// Restore sets what AtWork returned. Nobody uses the seats meanwhile.
+// Restore sets the seats that AtWork returned. The caller ensures that the seats
+// are not in use.
 func (r *Seats) Restore(seats []Seat) { r.seats = seats }

@@ -8,33 +8,33 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Places counts what an identity has been told and not answered, and how fast
-// it posts. It lives only while the hub does.
+// Places counts the envelopes that an identity has received and not answered, and
+// how fast it posts. It is kept in memory only.
 type Places struct {
 	mu       sync.Mutex
 	waiting  map[string][]place // by channel, oldest first
 	pending  int64              // places that are taken
-	reserved int64              // admitted, and not yet told
+	reserved int64              // admitted, but not yet delivered
 	senders  map[string]int64   // places, taken or reserved, by sender
 	used     bool               // any envelope ever arrived
 	bucket   identity.Bucket
 	rate     identity.Rate
 }
 
-// place is one envelope that an identity was told.
+// place is one envelope that was delivered to an identity.
 type place struct{ id, sender string }
 
 const (
-	// fairShare is the part of an inbox that each sender may take although others
-	// have filled it. An inbox of fewer places has no such shares.
+	// fairShare divides an inbox: each sender may use 1/fairShare of its places even
+	// if others have filled it. An inbox of fewer places has no such shares.
 	fairShare = 8
 	// maxPlaces bounds the list of an identity whose arbiter sets no limit.
 	maxPlaces = 1 << 16
 )
 
-// Depth is how many places are taken, as counted for one sender: for a sender that
-// has not used its fair share it is at most the capacity minus one, until twice the
-// capacity is taken.
+// Depth returns how many places are taken, as counted for one sender. For a sender
+// that has not used its fair share, the result is at most the capacity minus one
+// until twice the capacity is taken.
 func (i *Places) Depth(sender string, capacity int64) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -49,8 +49,8 @@ func (i *Places) depthFor(sender string, capacity int64) int64 {
 	return taken
 }
 
-// Reserve takes a place for an envelope that is about to be admitted, and
-// returns how many were taken before, as depth does.
+// Reserve takes a place for an envelope that is about to be admitted, and returns
+// how many were taken before, as Depth does.
 func (i *Places) Reserve(sender string, capacity int64) int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -102,7 +102,7 @@ func (i *Places) Arrived(channelID, id, sender string, reserved bool) int64 {
 	return i.pending
 }
 
-// Answered frees a place: the identity spoke in a channel. It is the oldest of
+// Answered frees a place when the identity speaks in a channel: the oldest place of
 // that channel, or else the oldest of all.
 func (i *Places) Answered(channelID string) {
 	i.mu.Lock()
@@ -122,7 +122,7 @@ func (i *Places) oldest() (channelID string) {
 	return channelID
 }
 
-// Acked frees the places of a channel up to an envelope: the identity has read
+// Acked frees the places of a channel up to an envelope, when the identity has read
 // that far.
 func (i *Places) Acked(channelID, id string) {
 	i.mu.Lock()
@@ -141,7 +141,7 @@ func (i *Places) Ended(channelID string) {
 	i.free(channelID, len(i.waiting[channelID]))
 }
 
-// free gives up the oldest n places of a channel.
+// free frees the oldest n places of a channel.
 func (i *Places) free(channelID string, n int) {
 	list := i.waiting[channelID]
 	for _, p := range list[:n] {
@@ -157,14 +157,15 @@ func (i *Places) free(channelID string, n int) {
 	}
 }
 
-// Taken is how many places are taken.
+// Taken returns how many places are taken.
 func (i *Places) Taken() int64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.pending
 }
 
-// Take asks the rate; a changed rule starts with a full bucket.
+// Take takes a token from the rate's bucket; a changed rate starts with a full
+// bucket.
 func (i *Places) Take(rate identity.Rate, now time.Time) (ok bool, wait time.Duration) {
 	if rate.PerMinute <= 0 {
 		return true, 0
@@ -177,7 +178,7 @@ func (i *Places) Take(rate identity.Rate, now time.Time) (ok bool, wait time.Dur
 	return i.bucket.Take(now)
 }
 
-// Seen returns how many places are taken, and whether any ever was.
+// Seen returns how many places are taken, and whether any envelope ever arrived.
 func (i *Places) Seen() (pending int64, used bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

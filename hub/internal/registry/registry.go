@@ -1,5 +1,5 @@
-// Package registry has every identity in memory: who it is, at which endpoints it
-// reads, and which places of its inbox are taken. It reads and writes no journal.
+// Package registry holds every identity in memory: who it is, at which endpoints it
+// reads, and which places of its inbox are taken. It does not access the journal.
 package registry
 
 import (
@@ -14,22 +14,22 @@ import (
 	"github.com/parley-hub/parley/identity"
 )
 
-// Member is a registered identity: its profile, and what lives only while the
-// hub does.
+// Member is a registered identity: its profile, and its state that is kept in
+// memory only.
 type Member struct {
 	ID      string
 	Current atomic.Pointer[profile.Record]
 
 	// Write serializes changes of the profile.
 	Write sync.Mutex
-	// Opening serializes the opening of channels where their number is bounded.
+	// Opening serializes the opening of channels if their number is bounded.
 	Opening sync.Mutex
 	// Asking serializes the asking of requests, whose number is bounded.
 	Asking sync.Mutex
 
 	Places Places
 	Link   reader.Link
-	Seen   atomic.Int64 // when it last came, spoke or left, in nanoseconds; 0: not in this process
+	Seen   atomic.Int64 // when it last arrived, spoke or left, in nanoseconds; 0: not in this process
 
 	// Transient holds the details of an adopted identity; nil: it is registered.
 	Transient atomic.Pointer[profile.Full]
@@ -41,8 +41,8 @@ func (m *Member) Profile() profile.Profile { return m.Current.Load().Profile }
 // Name returns the name of the identity.
 func (m *Member) Name() string { return m.Current.Load().Passport.Name }
 
-// Registry is every identity in memory, by id, by name and in order. Adopted ones
-// are found by id only.
+// Registry holds every identity in memory, by id, by name and in order. Adopted
+// identities are found by id only.
 type Registry struct {
 	mu      sync.RWMutex
 	ids     map[string]*Member
@@ -79,8 +79,8 @@ func (r *Registry) Size() int {
 	return len(r.order)
 }
 
-// Add adds a registered identity. One that was adopted under the id keeps its
-// endpoints and becomes this one.
+// Add adds a registered identity. An adopted identity with the same id keeps its
+// endpoints and becomes the registered one.
 func (r *Registry) Add(m *Member) *Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *Registry) make() {
 	}
 }
 
-// Remove removes an identity, unless another one took its place.
+// Remove removes an identity, unless another one has replaced it.
 func (r *Registry) Remove(m *Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func (r *Registry) UnbindAll() {
 
 func compareID(m *Member, id string) int { return cmp.Compare(m.ID, id) }
 
-// Require returns the member or the refusal of an unknown id.
+// Require returns the member with an id, or an error if there is none.
 func (r *Registry) Require(id string) (*Member, error) {
 	if m := r.ByID(id); m != nil {
 		return m, nil
@@ -141,7 +141,7 @@ func (r *Registry) Require(id string) (*Member, error) {
 	return nil, fault.New(fault.NotFound, "agent '%s' not found: nobody is registered under that id", id).Because(fault.NoAgent)
 }
 
-// Adopt adds a transient identity, unless it is there.
+// Adopt adds a transient identity, unless it exists.
 func (r *Registry) Adopt(m *Member, limit int) (*Member, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +160,7 @@ func (r *Registry) Adopt(m *Member, limit int) (*Member, error) {
 	return m, nil
 }
 
-// Profiles looks ids up and leaves out a sender and those nobody has.
+// Profiles returns the profiles of ids, except for one id and for unknown ids.
 func (r *Registry) Profiles(ids []string, without string) []profile.Profile {
 	found := make([]profile.Profile, 0, len(ids))
 	for _, id := range ids {

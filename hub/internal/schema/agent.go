@@ -35,11 +35,11 @@ const (
 	AgentUnregistered = "unregistered"
 	AgentResume       = "resume"
 	AgentRule         = "rule"
-	AgentCeiling      = "operator_rule" // without one, it was removed
+	AgentCeiling      = "operator_rule" // without a rule: it was removed
 	AgentSkill        = "skill"
 	AgentObservation  = "observation" // counts Observed in the resume
 	AgentObserved     = "observed"    // holds the claim of a task that the record before it counted; no longer written
-	// AgentWhole repeats resume, skill and samples, so that nothing before it
-	// is needed to read them.
+	// AgentWhole repeats resume, skill and samples, so that no earlier record is
+	// needed to read them.
 	AgentWhole = "whole"
 )

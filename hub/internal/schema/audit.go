@@ -11,9 +11,9 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// EncodeAudit writes an audit record of some fields, with its time and kind: a
-// JSON object with sorted keys. Some dialects write several for each message,
-// so that texts and numbers are written without reflection.
+// EncodeAudit writes an audit record of some fields, with its time and kind: a JSON
+// object with sorted keys. It writes texts and numbers without reflection, because
+// some dialects write several records for each message.
 func EncodeAudit(at, kind string, fields map[string]any) ([]byte, error) {
 	names := make([]string, 0, 32)
 	size := len(at) + len(kind) + 32
@@ -61,8 +61,8 @@ type AuditField struct {
 	Number   int64
 }
 
-// EncodeSortedAudit is EncodeAudit for members in the order of their names, of which
-// none is at or kind.
+// EncodeSortedAudit does the same as EncodeAudit for members that are sorted by
+// name; none of them may be named at or kind.
 func EncodeSortedAudit(at, kind string, fields []AuditField) ([]byte, error) {
 	size := len(at) + len(kind) + 32
 	for i := range fields {
@@ -127,7 +127,7 @@ func auditField(b *jsonbuf.Buffer, name string, v any) error {
 }
 
 // ShortAudit writes an audit record without its long fields, for the index that
-// queries read. The log keeps all of them.
+// queries read. The log keeps all fields.
 func ShortAudit(at, kind string, fields map[string]any) ([]byte, error) {
 	short := map[string]any{"truncated": true}
 	for k, v := range fields {

@@ -5,13 +5,13 @@ import (
 	"github.com/parley-hub/parley/internal/jsonbuf"
 )
 
-// AuditBy is who acted, as audit records tell it.
+// AuditBy names who acted in an audit record.
 type AuditBy struct {
 	Agents                []string
 	Connection, Key, Role string
 }
 
-// Map is the same as a member of EncodeAudit.
+// Map returns the value as a member for EncodeAudit.
 func (by *AuditBy) Map() map[string]any {
 	m := map[string]any{}
 	if len(by.Agents) > 0 {
@@ -25,8 +25,9 @@ func (by *AuditBy) Map() map[string]any {
 	return m
 }
 
-// EncodeOpened writes the audit record of a channel's creation, as EncodeAudit would:
-// every opening writes one. By is nil if nobody is named.
+// EncodeOpened writes the audit record of a channel's creation, with the same bytes
+// as EncodeAudit; it is faster, because every opening writes one. By is nil if
+// nobody is named.
 func EncodeOpened(at string, m *channel.Metadata, by *AuditBy) ([]byte, error) {
 	b := &jsonbuf.Buffer{Bytes: make([]byte, 0, 384+36*len(m.Participants)+len(m.Manifest.Type))}
 	b.Open('{').Key("at").String(at)

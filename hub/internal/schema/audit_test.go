@@ -34,7 +34,7 @@ func TestEncodeSortedAudit(t *testing.T) {
 	}
 }
 
-// The record of a creation is the one that its fields give.
+// EncodeOpened writes the same bytes as EncodeAudit does for these fields.
 func TestEncodeOpened(t *testing.T) {
 	t.Parallel()
 	const at = "2026-01-02T03:04:05.000006Z"

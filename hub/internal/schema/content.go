@@ -9,17 +9,17 @@ import (
 // IndexContent lists the content of a home: + home / id; the value is the record.
 const IndexContent = "content/"
 
-// ContentPiece is the size of each record of content but the last two: a place in
-// the content is then a place in the log.
+// ContentPiece is the size of each record of content but the last two, so that a
+// position in the content gives the position in the log.
 const ContentPiece = 512 << 10
 
-// ContentLog is the log of one content. Its records are the pieces of the content
-// and then what it is.
+// ContentLog returns the log of one content. Its records are the pieces of the
+// content and then its description.
 func (t Tenant) ContentLog(home, id string) journal.LogName {
 	return t.Home(home).In(FamilyContent, id)
 }
 
-// ContentRecord is what a content is: the last record of its log.
+// ContentRecord describes a content. It is the last record of the content's log.
 type ContentRecord struct {
 	ID        string `json:"id"`
 	Name      string `json:"name,omitzero"`
@@ -30,7 +30,7 @@ type ContentRecord struct {
 	CreatedAt string `json:"created_at"`
 }
 
-// Finish is the record that ends a content and lists it.
+// Finish returns the record that ends a content and lists it.
 func (c ContentRecord) Finish(home string) (journal.Record, error) {
 	data, err := json.Marshal(c)
 	if err != nil {

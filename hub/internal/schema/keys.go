@@ -14,18 +14,18 @@ import (
 // scan by age.
 const (
 	IndexChannel = "channel/" // + channel: every channel that has ended; older versions listed open ones too
-	IndexMember  = "member/"  // + agent / channel: the same, of those that it took part in
-	IndexTurn    = "turn/"    // + agent / channel: those that it takes part in and that have not ended
-	IndexOwned   = "owned/"   // + creator / channel: what it opened, while it has not ended
+	IndexMember  = "member/"  // + agent / channel: the same, for channels in which the agent took part
+	IndexTurn    = "turn/"    // + agent / channel: channels in which the agent takes part and that have not ended
+	IndexOwned   = "owned/"   // + creator / channel: channels that the creator opened and that have not ended
 	IndexLabel   = "label/"   // + hash of key and value / channel
 	IndexOpen    = "open/"    // + channel: every channel that has not ended
-	IndexActive  = "active/"  // + minute / channel: the same, by when something was last said
+	IndexActive  = "active/"  // + minute / channel: the same, by the time of the last content
 	IndexCause   = "cause/"   // + channel / hash of sender and cause: sequence of the answer
 	IndexDue     = "due/"     // + kind / time / channel or task
 	IndexAudit   = "audit/"   // + id: the record
 )
 
-// Index keys of tasks; each entry's value tells where the task is.
+// Index keys of tasks; each entry's value is the place of the task.
 const (
 	IndexTask        = "task/"         // + order: every task
 	IndexTaskOwner   = "task-owner/"   // + hash of owner / order
@@ -49,7 +49,7 @@ func Key(prefix string, parts ...string) []byte {
 	return k
 }
 
-// LastPart returns what follows the last slash of an index key.
+// LastPart returns the part after the last slash of an index key.
 func LastPart(k []byte) string {
 	for i := len(k) - 1; i >= 0; i-- {
 		if k[i] == '/' {
@@ -59,11 +59,12 @@ func LastPart(k []byte) string {
 	return string(k)
 }
 
-// Digest hashes parts that clients choose into a key part of fixed size.
+// Digest hashes parts that clients choose to a key part of fixed size.
 func Digest(parts ...string) string { return digested("", parts...) }
 
-// digested is Digest behind a prefix. Every post with an idempotency key makes
-// some, so it allocates only what it returns, unless the parts are long.
+// digested returns a prefix followed by the digest. Every post with an idempotency
+// key calls it several times, so it allocates only its result, unless the parts are
+// long.
 func digested(prefix string, parts ...string) string {
 	var room [256]byte
 	text := room[:0]
@@ -77,36 +78,37 @@ func digested(prefix string, parts ...string) string {
 
 const digestLength = 40
 
-// NameClaim is the claim of an identity's name.
+// NameClaim returns the claim of an identity's name.
 func NameClaim(name string) string { return "name/" + Digest(name) }
 
-// IdempotencyClaim is the claim of a post's idempotency key.
+// IdempotencyClaim returns the claim of a post's idempotency key.
 func IdempotencyClaim(channelID, sender, idempotencyKey string) string {
 	return digested("key/", channelID, sender, idempotencyKey)
 }
 
-// HomeKeyClaim is the claim of an idempotency key that counts in a whole home.
+// HomeKeyClaim returns the claim of an idempotency key that is unique in a whole
+// home.
 func HomeKeyClaim(home, idempotencyKey string) string {
 	return digested("key/", home, idempotencyKey)
 }
 
-// OriginClaim is the claim of the id that something had where it came in, in a
-// home or in a channel without one.
+// OriginClaim returns the claim of the id that something had in the dialect through
+// which it was received, in a home or in a channel without one.
 func OriginClaim(scope, dialect, id string) string { return digested("origin/", scope, dialect, id) }
 
-// OpeningKeyClaim is the claim of the idempotency key of an opening in a home.
+// OpeningKeyClaim returns the claim of the idempotency key of an opening in a home.
 func OpeningKeyClaim(home, kind, creator, idempotencyKey string) string {
 	return digested("key/", "opening", home, kind, creator, idempotencyKey)
 }
 
-// ChannelNameClaim is the claim of a channel's name among those of its type in a
-// home.
+// ChannelNameClaim returns the claim of a channel's name among the channels of its
+// type in a home.
 func ChannelNameClaim(home, kind, name string) string {
 	return digested("name/"+home+"/"+kind+"/", name)
 }
 
-// AdapterClaim is a name that an adapter takes: in a channel's home, or in the
-// channel if it has none.
+// AdapterClaim returns the claim of a name by an adapter: in a channel's home, or
+// in the channel if it has no home.
 func AdapterClaim(channelID, name string) string {
 	scope := channelID
 	if home, _ := Split(channelID); home != "" {
@@ -115,10 +117,11 @@ func AdapterClaim(channelID, name string) string {
 	return "adapter/" + scope + "/" + name
 }
 
-// TaskClaim is the claim of a task's id; it leads to the task's log.
+// TaskClaim returns the claim of a task's id; the claim leads to the task's log.
 func TaskClaim(id string) string { return "task/" + Digest(id) }
 
-// ObservedClaim is the claim that counts a task once in its owner's track record.
+// ObservedClaim returns the claim by which a task counts only once in its owner's
+// track record.
 func ObservedClaim(taskID string) string { return "observed/" + Digest(taskID) }
 
 // Deadline kinds, each swept at its own pace.
@@ -128,20 +131,20 @@ const (
 	DueExpectation = "expectation"
 	DueTask        = "task"
 	DueAdapter     = "adapter"
-	DueDrop        = "drop" // a channel of a home that is deleted, and a home
-	DueSeed        = "seed" // a seed or a content that may have been given up
+	DueDrop        = "drop" // a channel of a home that is deleted, or a home
+	DueSeed        = "seed" // a seed or a content that may have been abandoned
 )
 
-// DueKey is the index entry of a deadline.
+// DueKey returns the index key of a deadline.
 func DueKey(kind string, at time.Time, id string) []byte {
 	return Key(IndexDue, kind, fmt.Sprintf("%016x", max(at.UnixNano(), 0)), id)
 }
 
-// ActivePrecision is how exactly the index tells when something was last said: a
-// channel in which much is said must not write an entry each time.
+// ActivePrecision is the precision of the last activity in the index, so that a
+// busy channel does not write an entry for each envelope.
 const ActivePrecision = time.Minute
 
-// ActiveKey is the index entry of a channel by its last activity.
+// ActiveKey returns the index key of a channel by its last activity.
 func ActiveKey(at time.Time, own string) []byte {
 	return Key(IndexActive, fmt.Sprintf("%016x", max(at.UnixNano(), 0)), own)
 }
@@ -151,12 +154,12 @@ func DueBy(kind string, now time.Time) journal.ScanOptions {
 	return journal.ScanOptions{Prefix: Key(IndexDue, kind, ""), To: DueKey(kind, now.Add(1), "")}
 }
 
-// DeadlineKey is the index entry of a deadline that a channel's adapter set.
+// DeadlineKey returns the index key of a deadline that a channel's adapter set.
 func DeadlineKey(at time.Time, name, channelID string) []byte {
 	return DueKey(DueAdapter, at, Digest(name)+"/"+channelID)
 }
 
-// CauseKey is the index entry of an answer, by what it answers.
+// CauseKey returns the index key of an answer, by the envelope that it answers.
 func CauseKey(channelID, sender, cause string) []byte {
 	return Key(IndexCause, channelID, Digest(sender, cause))
 }
@@ -172,8 +175,8 @@ func DecodeUint(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// ListScan selects the entries under a prefix that follow one, by the last part
-// of their keys.
+// ListScan selects the entries under a prefix that come after a given one, by the
+// last part of their keys.
 func ListScan(prefix []byte, after string, newest bool) journal.ScanOptions {
 	scan := journal.ScanOptions{Prefix: prefix, Backward: newest}
 	switch {

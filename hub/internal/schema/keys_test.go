@@ -7,7 +7,7 @@ import (
 	"github.com/parley-hub/parley/hub/internal/schema"
 )
 
-// Claims are stored: what makes their names must never change.
+// Claims are stored, so the computation of their names must never change.
 func TestDigestsStay(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1000)

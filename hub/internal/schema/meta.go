@@ -13,8 +13,8 @@ import (
 	"github.com/parley-hub/parley/envelope"
 )
 
-// metaRecord is one record of a channel's metadata: the creation, then what
-// changed.
+// metaRecord is one record of a channel's metadata: the creation, or later a
+// change.
 type metaRecord struct {
 	Created jsontext.Value `json:"created,omitzero"`
 	Change  *metaChange    `json:"change,omitzero"`
@@ -23,9 +23,9 @@ type metaRecord struct {
 	Schedule
 }
 
-// Schedule is where a channel is in the lists by time, in nanoseconds: by its last
-// activity, and by the next check of its expectations. The creation tells it until
-// the first side record does; 0 is none.
+// Schedule holds a channel's positions in the lists by time, in nanoseconds: by its
+// last activity, and by the next check of its expectations. The record of the
+// creation holds it until the first side record does; 0 is none.
 type Schedule struct {
 	Active int64 `json:"active,omitzero"`
 	Check  int64 `json:"look,omitzero"`
@@ -39,8 +39,8 @@ type metaChange struct {
 	RejectedBy  []string `json:"rejected_by,omitzero"`
 }
 
-// Bytes that the record of a creation needs as a rule, besides those of what varies
-// more; what each participant needs of it; and what a schedule needs at most.
+// Buffer sizes: of the record of a creation without its long parts, of each
+// participant, and at most of a schedule.
 const (
 	createdRoom     = 640
 	participantRoom = 128
@@ -53,8 +53,8 @@ func EncodeCreated(m *channel.Metadata) ([]byte, error) {
 	return record, err
 }
 
-// AppendCreated writes the record of a channel's creation to a buffer, which it
-// returns: there is room behind the record for WithSchedule.
+// AppendCreated appends the record of a channel's creation to a buffer, which it
+// returns. There is space after the record for WithSchedule.
 func AppendCreated(b []byte, m *channel.Metadata) (buffer, record []byte, err error) {
 	// Written by hand: an encoder would reformat the knobs.
 	room := createdRoom + len(m.Knobs) + len(m.Name) + participantRoom*len(m.Participants)
@@ -78,7 +78,7 @@ func WithSchedule(created []byte, s Schedule) []byte {
 	return append(b, '}')
 }
 
-// EncodeChange writes the record of what may change in a channel's metadata.
+// EncodeChange writes the record of a change of a channel's metadata.
 func EncodeChange(m *channel.Metadata) ([]byte, error) {
 	c := metaChange{
 		State: m.State.String(), CloseReason: m.CloseReason,
@@ -97,8 +97,8 @@ func EncodeDeleted() []byte { return []byte(`{"deleted":true}`) }
 // EncodeListed writes a record that changes nothing but the index.
 func EncodeListed() []byte { return []byte(`{"listed":true}`) }
 
-// ApplyMeta applies one record to the metadata before it, which is nil at first.
-// It returns nil if the channel is deleted. The schedule is that of a creation.
+// ApplyMeta applies one record to the metadata before it, which is nil at first. It
+// returns nil if the channel is deleted. The schedule is set for a creation only.
 func ApplyMeta(m *channel.Metadata, data []byte, shared *channel.Interner) (*channel.Metadata, Schedule, error) {
 	var r metaRecord
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -133,8 +133,8 @@ func (c *metaChange) apply(m *channel.Metadata, shared *channel.Interner) (*chan
 	return &next, nil
 }
 
-// EncodeManifestKey is the value of the index entry of a channel that has not
-// ended: its manifest and, behind a zero byte, its home, if it has one.
+// EncodeManifestKey returns the value of the index entry of a channel that has not
+// ended: its manifest and, after a zero byte, its home, if it has one.
 func EncodeManifestKey(k channel.Key, home string) []byte {
 	value := strconv.Itoa(k.Version) + "/" + k.Type
 	if home != "" {

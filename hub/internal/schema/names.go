@@ -1,6 +1,6 @@
 // Package schema is the layout of a hub's data in the journal: the names of
 // partitions and logs, the keys of indexes and claims, and the encoding of each
-// record. It knows names and bytes; it reads and writes nothing.
+// record. It reads and writes nothing.
 package schema
 
 import (
@@ -26,7 +26,7 @@ const (
 	FamilyContent = "content" // in a home, one log for each content
 )
 
-// only is the id of a family's log where a partition has just one.
+// only is the id of a family's log in a partition that has just one.
 const only = "-"
 
 // Prefixes of partitions.
@@ -36,37 +36,38 @@ const (
 	taskPrefix    = "task/"
 )
 
-// Directory is the partition of identities and of what belongs to no channel.
+// Directory returns the partition of identities and of everything that belongs to
+// no channel.
 func (t Tenant) Directory() journal.PartitionName {
 	return journal.PartitionName{Tenant: string(t), Partition: "directory"}
 }
 
-// Owner is the partition of an owner's tasks that belong to no channel.
+// Owner returns the partition of an owner's tasks that belong to no channel.
 func (t Tenant) Owner(owner string) journal.PartitionName {
 	return journal.PartitionName{Tenant: string(t), Partition: "agent/" + Digest(owner)}
 }
 
-// Agent is the log of an identity.
+// Agent returns the log of an identity.
 func (t Tenant) Agent(id string) journal.LogName { return t.Directory().In(FamilyAgent, id) }
 
-// Audit is the log of what concerns no channel and no owner.
+// Audit returns the audit log of events that concern no channel and no owner.
 func (t Tenant) Audit() journal.LogName { return AuditIn(t.Directory()) }
 
-// AuditIn is the audit log of a partition.
+// AuditIn returns the audit log of a partition.
 func AuditIn(p journal.PartitionName) journal.LogName { return p.In(FamilyAudit, only) }
 
-// TaskIn is the log of a task in a partition.
+// TaskIn returns the log of a task in a partition.
 func TaskIn(p journal.PartitionName, id string) journal.LogName { return p.In(FamilyTask, id) }
 
-// TaskPlace is the log that holds the claim of a task's id and says where the task
-// is.
+// TaskPlace returns the log that holds the claim of a task's id and says where the
+// task is.
 func (t Tenant) TaskPlace(id string) journal.LogName { return t.taskPlace(Digest(id)) }
 
 func (t Tenant) taskPlace(digest string) journal.LogName {
 	return journal.PartitionName{Tenant: string(t), Partition: taskPrefix + digest}.In(FamilyPlace, only)
 }
 
-// PlaceOfTask is the log that says where a task is, by the task's own log.
+// PlaceOfTask returns the log that says where a task is, by the task's own log.
 func (t Tenant) PlaceOfTask(log journal.LogName) journal.LogName {
 	if _, digest, ok := strings.Cut(log.ID, "/"); ok && strings.HasPrefix(log.Partition, homePrefix) {
 		return t.taskPlace(digest)
@@ -74,41 +75,40 @@ func (t Tenant) PlaceOfTask(log journal.LogName) journal.LogName {
 	return t.TaskPlace(log.ID)
 }
 
-// MinterFloor is the value under which no id is minted.
+// MinterFloor returns the key of the value below which no id is minted.
 func (t Tenant) MinterFloor() journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: "minter/floor"}
 }
 
-// Layout is the value that says which version of this layout the data have, and
-// LayoutNext the one that says how far they were brought there.
+// Layout returns the key of the data's layout version.
 func (t Tenant) Layout() journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: "layout/version"}
 }
 
-// LayoutNext is the value of the last index key that an upgrade has dealt with.
+// LayoutNext returns the key of the last index key that an upgrade has processed.
 func (t Tenant) LayoutNext() journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: "layout/next"}
 }
 
-// Checkpoint is the value of a task's checkpoint.
+// Checkpoint returns the key of a task's checkpoint.
 func (t Tenant) Checkpoint(taskID string) journal.ValueKey {
 	return journal.ValueKey{Partition: t.Directory(), Name: "checkpoint/" + Digest(taskID)}
 }
 
-// Home is the partition of a home: of all its channels, so that a batch may touch
-// several of them.
+// Home returns the partition of a home. It holds all channels of the home, so that
+// a batch may write to several of them.
 func (t Tenant) Home(id string) journal.PartitionName {
 	return journal.PartitionName{Tenant: string(t), Partition: homePrefix + id}
 }
 
-// HomeLog is the log that holds what a home is.
+// HomeLog returns the log that describes a home.
 func (t Tenant) HomeLog(id string) journal.LogName { return t.Directory().In(FamilyHome, id) }
 
-// InHome is the id of a channel in a home.
+// InHome returns the id of a channel in a home.
 func InHome(home, own string) string { return home + "." + own }
 
-// Split takes a channel's id apart: its home, empty if it has none, and its own
-// part, which grows with age.
+// Split splits a channel's id into its home, empty if it has none, and its own
+// part, which increases with time.
 func Split(id string) (home, own string) {
 	if len(id) == 2*envelope.IDLength+1 && id[envelope.IDLength] == '.' {
 		return id[:envelope.IDLength], id[envelope.IDLength+1:]
@@ -120,11 +120,12 @@ func Split(id string) (home, own string) {
 // function that decides where a channel is stored.
 type ChannelLogs struct {
 	tenant Tenant
-	name   string // the channel's id behind the prefix of its partition
+	name   string // the channel's id after the prefix of its partition
 }
 
-// Channel names a channel's logs. A channel without a home has a partition of its
-// own; either way an envelope and everything it causes are one batch.
+// Channel returns the names of a channel's logs. A channel without a home has a
+// partition of its own; either way an envelope and everything that it causes are
+// one batch.
 func (t Tenant) Channel(id string) ChannelLogs {
 	if home, _ := Split(id); home != "" {
 		return ChannelLogs{t, homePrefix + id}
@@ -134,7 +135,7 @@ func (t Tenant) Channel(id string) ChannelLogs {
 
 func (l ChannelLogs) inHome() bool { return strings.HasPrefix(l.name, homePrefix) }
 
-// Partition is where the channel is stored.
+// Partition returns the partition in which the channel is stored.
 func (l ChannelLogs) Partition() journal.PartitionName {
 	name := l.name
 	if l.inHome() {
@@ -143,7 +144,7 @@ func (l ChannelLogs) Partition() journal.PartitionName {
 	return journal.PartitionName{Tenant: string(l.tenant), Partition: name}
 }
 
-// Channel is the channel's id. It shares its memory with the names.
+// Channel returns the channel's id. It shares its memory with the names.
 func (l ChannelLogs) Channel() string {
 	if l.inHome() {
 		return l.name[len(homePrefix):]
@@ -151,7 +152,7 @@ func (l ChannelLogs) Channel() string {
 	return l.name[len(channelPrefix):]
 }
 
-// log is the id of the log of each family.
+// log returns the id of the channel's log in each family.
 func (l ChannelLogs) log() string {
 	if l.inHome() {
 		return l.name[len(homePrefix)+envelope.IDLength+1:]
@@ -159,20 +160,20 @@ func (l ChannelLogs) log() string {
 	return only
 }
 
-// History is the log of the channel's envelopes.
+// History returns the log of the channel's envelopes.
 func (l ChannelLogs) History() journal.LogName { return l.Partition().In(FamilyHistory, l.log()) }
 
-// Meta is the log of the channel's metadata.
+// Meta returns the log of the channel's metadata.
 func (l ChannelLogs) Meta() journal.LogName { return l.Partition().In(FamilyMeta, l.log()) }
 
-// Side is the log of the hub's bookkeeping and of the adapter's side envelopes.
+// Side returns the log of the hub's bookkeeping and of the adapter's side envelopes.
 func (l ChannelLogs) Side() journal.LogName { return l.Partition().In(FamilySide, l.log()) }
 
-// Audit is the log of the channel's audit records.
+// Audit returns the log of the channel's audit records.
 func (l ChannelLogs) Audit() journal.LogName { return AuditIn(l.Partition()) }
 
-// Task is the log of one of the channel's tasks. In a home its id begins with the
-// channel, so that a channel's tasks can be found, and told from those of others.
+// Task returns the log of one of the channel's tasks. In a home its id begins with
+// the channel, to distinguish the tasks of one channel from those of others.
 func (l ChannelLogs) Task(id string) journal.LogName {
 	if l.log() != only {
 		id = l.log() + "/" + Digest(id)
@@ -180,8 +181,8 @@ func (l ChannelLogs) Task(id string) journal.LogName {
 	return TaskIn(l.Partition(), id)
 }
 
-// Cursor is the value of the cursor of a participant's reader; the unnamed one's
-// is the beginning of the others' names.
+// Cursor returns the key of the cursor of a participant's reader. The name for the
+// unnamed reader is a prefix of the other names.
 func (l ChannelLogs) Cursor(agent, reader string) journal.ValueKey {
 	name := "cursor/" + agent
 	if l.log() != only {
@@ -193,7 +194,7 @@ func (l ChannelLogs) Cursor(agent, reader string) journal.ValueKey {
 	return journal.ValueKey{Partition: l.Partition(), Name: name}
 }
 
-// CursorsOf is what the names of the values of a channel's cursors begin with.
+// CursorsOf returns the prefix of the names of a channel's cursors.
 func (l ChannelLogs) CursorsOf() string {
 	if l.log() != only {
 		return "cursor/" + l.log() + "/"
@@ -201,13 +202,13 @@ func (l ChannelLogs) CursorsOf() string {
 	return "cursor/"
 }
 
-// TasksAfter comes before the logs of the tasks of a home's channel in the order
-// of names, and TaskOf reports whether a log is one of them.
+// TasksAfter returns a name that sorts before the logs of the tasks of a home's
+// channel; TaskOf reports whether a log is one of them.
 func (l ChannelLogs) TasksAfter() journal.LogName {
 	return TaskIn(l.Partition(), l.log()+"/"+strings.Repeat("!", digestLength))
 }
 
-// TaskOf reports whether a log is that of one of the channel's tasks.
+// TaskOf reports whether a log belongs to one of the channel's tasks.
 func (l ChannelLogs) TaskOf(log journal.LogName) bool {
 	return log.Of() == l.Partition() && log.Family == FamilyTask && strings.HasPrefix(log.ID, l.log()+"/")
 }

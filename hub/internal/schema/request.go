@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Index keys of requests. All entries of a request are put by its channel's side
-// log; the value of each is a RequestRow.
+// Index keys of requests. The channel's side log puts all entries of a request; the
+// value of each is a RequestRow.
 const (
 	IndexRequest        = "request/"         // + "asked" / state or "all" / request; "due" / state or "all" / time / request
 	IndexRequestAsker   = "request-asker/"   // + asker / request: while it is open
@@ -28,8 +28,8 @@ const (
 // DueRequest is the deadline kind of requests.
 const DueRequest = "request"
 
-// RequestRow is what the index knows of a request: where its records are, and
-// what lists are filtered by.
+// RequestRow is the index entry of a request: the positions of its records, and the
+// fields by which lists are filtered.
 type RequestRow struct {
 	Channel string `json:"channel"`
 	Kind    string `json:"kind"`
@@ -40,7 +40,7 @@ type RequestRow struct {
 	// Asked and Ended are sequences of the side log.
 	Asked uint64 `json:"asked"`
 	Ended uint64 `json:"ended,omitzero"`
-	// Of an entry under IndexRequestSimilar.
+	// These are set only in entries under IndexRequestSimilar.
 	Approved bool  `json:"approved,omitzero"`
 	At       int64 `json:"at,omitzero"` // in nanoseconds
 }
@@ -60,16 +60,16 @@ func DecodeRequestRow(data []byte) (r RequestRow, err error) {
 	return r, err
 }
 
-// RequestPrefix begins the keys of a state's requests in an order.
+// RequestPrefix returns the prefix of the keys of a state's requests in an order.
 func RequestPrefix(order, state string) []byte { return Key(IndexRequest, order, state, "") }
 
-// RequestKeys are the keys that list a request under a state.
+// RequestKeys returns the keys that list a request under a state.
 func RequestKeys(state string, due time.Time, id string) [][]byte {
 	return [][]byte{RequestKey(RequestsAsked, state, due, id), RequestKey(RequestsDue, state, due, id)}
 }
 
-// RequestKey is the key of a request in an order. One without a due time comes
-// last.
+// RequestKey returns the key of a request in an order. A request without a due time
+// comes last.
 func RequestKey(order, state string, due time.Time, id string) []byte {
 	if order == RequestsAsked {
 		return Key(IndexRequest, order, state, id)
@@ -81,7 +81,7 @@ func RequestKey(order, state string, due time.Time, id string) []byte {
 	return Key(IndexRequest, order, state, fmt.Sprintf("%016x", at), id)
 }
 
-// RequestKeyClaim is the claim of the idempotency key of a request.
+// RequestKeyClaim returns the claim of the idempotency key of a request.
 func RequestKeyClaim(channelID, asker, key string) string {
 	return "request-key/" + Digest(channelID, asker, key)
 }

@@ -14,12 +14,12 @@ import (
 // StoredTask is a task as it was last stored or ordered.
 type StoredTask struct {
 	task.Task
-	Order string // minted when it was first observed
+	Order string // minted when the task was first observed
 	Seq   uint64 // of its log's last record
 }
 
-// taskRecord is one record of a task's log: all of it, or at its end, if
-// nothing else changed, only that.
+// taskRecord is one record of a task's log: the whole task, or only its end if
+// nothing else changed.
 type taskRecord struct {
 	Order string         `json:"order"`
 	Task  jsontext.Value `json:"task,omitzero"`
@@ -33,7 +33,7 @@ type taskEnd struct {
 }
 
 // WriteTask returns the record that turns old, nil for a new task, into next. If
-// ending is true, the record only ends the task: it is small, so that many fit in
+// ending is true, the record only ends the task; it is small, so that many fit in
 // the batch of their channel's end.
 func WriteTask(old *StoredTask, next *StoredTask, ending bool) (journal.Record, error) {
 	buf := &jsonbuf.Buffer{}
@@ -56,7 +56,7 @@ func WriteTask(old *StoredTask, next *StoredTask, ending bool) (journal.Record, 
 	return r, nil
 }
 
-// taskIndex adds to a record what it changes in the index.
+// taskIndex adds the index changes of a task to its record.
 func taskIndex(r *journal.Record, old, next *StoredTask) {
 	put := func(k []byte) {
 		r.Put = append(r.Put, journal.IndexPut{Key: k, Value: []byte(next.ID)})

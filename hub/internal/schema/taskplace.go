@@ -9,10 +9,10 @@ import (
 	"github.com/parley-hub/parley/journal"
 )
 
-// TaskPlace says where a task's log is, or is about to be.
+// TaskPlace names the log of a task that exists or is about to be stored.
 type TaskPlace struct {
 	Log     journal.LogName
-	Channel string // that the task belongs to; empty: none
+	Channel string // the channel of the task; empty: none
 	At      time.Time
 	Seq     uint64 // of the record
 }
@@ -24,8 +24,8 @@ type placeRecord struct {
 	At        string `json:"at"`
 }
 
-// EncodeTaskPlace is the record that claims a task's id. Again is true if an older
-// record of the log holds the claim.
+// EncodeTaskPlace returns the record that claims a task's id. Again is true if an
+// older record of the log holds the claim.
 func EncodeTaskPlace(id string, p TaskPlace, again bool) (journal.Record, error) {
 	data, err := json.Marshal(placeRecord{
 		Partition: p.Log.Partition, Log: p.Log.ID, Channel: p.Channel, At: p.At.Format(time.RFC3339Nano),

@@ -2,15 +2,14 @@ package schema
 
 import "strconv"
 
-// Counting a list is bounded, as a page of it is: by what it counts and by what it
-// looks at.
+// Bounds of counting a list: the entries counted and the entries read.
 const (
 	MaxCounted = 1000
 	MaxScanned = 4096
 )
 
-// Total is how many entries a list has. If Exact is false there are at least Count:
-// counting ended at a bound.
+// Total is the number of entries of a list. If Exact is false, counting ended at a
+// bound and there are at least Count.
 type Total struct {
 	Count int
 	Exact bool
@@ -25,7 +24,7 @@ func (t *Total) Add() bool {
 	return true
 }
 
-// String is the count; 1000+ is at least so many.
+// String returns the count; 1000+ is at least 1000.
 func (t Total) String() string {
 	if t.Exact {
 		return strconv.Itoa(t.Count)

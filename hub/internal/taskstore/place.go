@@ -19,11 +19,11 @@ import (
 // unusedClaim is how long a task's id stays claimed if no task follows.
 const unusedClaim = time.Hour
 
-// ErrThere says that somebody else has stored a task first.
+// ErrThere reports that another caller has stored the task first.
 var ErrThere = errors.New("the task has been stored meanwhile")
 
-// place returns where a task is or is about to be; ok is false if its id is
-// free.
+// place returns the place of a task that exists or is about to be stored; ok is
+// false if its id is free.
 func (s *Store) place(ctx context.Context, id string) (p schema.TaskPlace, ok bool, err error) {
 	log := s.Tenant.TaskPlace(id)
 	for {
@@ -58,7 +58,7 @@ func (s *Store) place(ctx context.Context, id string) (p schema.TaskPlace, ok bo
 	}
 }
 
-// Find returns the log of a task; ok is false if nobody has observed it.
+// Find returns the log of a task; ok is false if the task was never observed.
 func (s *Store) Find(ctx context.Context, id string) (log journal.LogName, ok bool, err error) {
 	p, ok, err := s.place(ctx, id)
 	if err != nil || !ok {
@@ -68,8 +68,8 @@ func (s *Store) Find(ctx context.Context, id string) (log journal.LogName, ok bo
 	return p.Log, there, err
 }
 
-// there reports whether a task's log has a record, and waits for one that is on
-// its way.
+// there reports whether a task's log has a record. It waits for one that is being
+// written.
 func (s *Store) there(ctx context.Context, log journal.LogName) (bool, error) {
 	for {
 		heads, err := s.Journal.Head(ctx, log)
@@ -85,8 +85,8 @@ func (s *Store) there(ctx context.Context, log journal.LogName) (bool, error) {
 	}
 }
 
-// Claim claims a task's id for a log, in which the task is stored next. An id
-// that was claimed without a task is free after an hour, or when its channel is gone.
+// Claim claims a task's id for a log, in which the task is stored next. An id that
+// was claimed without a task is free after an hour, or when its channel is deleted.
 func (s *Store) Claim(ctx context.Context, id string, log journal.LogName, channelID string) error {
 	p, claimed, err := s.place(ctx, id)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Store) Claim(ctx context.Context, id string, log journal.LogName, chann
 	}})
 	if conflict, ok := errors.AsType[*journal.ConflictError](err); ok {
 		_ = conflict.LostTo.Wait(ctx)
-		return ErrThere // it is looked up again, however that ended
+		return ErrThere // the caller looks the task up again, whatever the result
 	}
 	if err != nil {
 		return ledger.Unavailable(err)

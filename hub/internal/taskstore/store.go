@@ -1,5 +1,5 @@
-// Package taskstore finds tasks: where each is stored, what was last stored of it,
-// and lists of them. Who changes a task is the hub's to decide and to serialize.
+// Package taskstore finds tasks: where each is stored, its last stored version, and
+// lists of them. The hub decides who may change a task, and serializes the changes.
 package taskstore
 
 import (
@@ -16,16 +16,16 @@ import (
 // Store reads tasks and claims their ids.
 type Store struct {
 	*ledger.Ledger
-	// ChannelGone reports whether a channel is not there any more.
+	// ChannelGone reports whether a channel no longer exists.
 	ChannelGone func(ctx context.Context, channelID string) (bool, error)
 }
 
-// NotFound refuses an id that no task has.
+// NotFound returns the error for an id that no task has.
 func NotFound(id string) error {
 	return fault.New(fault.NotFound, "task not found: '%s'", id).Because(fault.NoTask)
 }
 
-// Read reads a task from what is durable.
+// Read reads the durable version of a task.
 func (s *Store) Read(ctx context.Context, id string, log journal.LogName) (*schema.StoredTask, error) {
 	page, err := s.Journal.Read(ctx, log, journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: 2, Bytes: journal.MaxPageBytes}})
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Read(ctx context.Context, id string, log journal.LogName) (*sche
 	return schema.ReadTask(id, page.Entries)
 }
 
-// Task returns what is known of a task.
+// Task returns a task.
 func (s *Store) Task(ctx context.Context, id string) (*task.Task, error) {
 	found, ok, err := s.place(ctx, id)
 	if err != nil {
@@ -56,25 +56,25 @@ func (s *Store) Task(ctx context.Context, id string) (*task.Task, error) {
 // Query selects tasks; its zero fields select everything.
 type Query struct {
 	Owner   string
-	Open    bool // only those of an owner that have not ended
+	Open    bool // only tasks of Owner that have not ended
 	Channel string
 	State   task.State
-	States  []task.State // only in one of these; none is any
+	States  []task.State // only in one of these; none: any
 	Newest  bool         // the newest first
 	After   string       // next of the page before
 	Limit   int          // 0: 50
 }
 
-// Listed is a task with its place in a list.
+// Listed is a task with its position in a list.
 type Listed struct {
 	*task.Task
 	Place string
 }
 
-// List lists the tasks that sees accepts, in the order that they were first
-// observed; a nil sees accepts all. It looks at a bounded number of tasks: of a narrow
-// selection a page may be short, or empty. Next goes on after it, and is empty at the
-// end.
+// List returns the tasks that sees accepts, in the order in which they were first
+// observed; a nil sees accepts all. It reads a bounded number of tasks, so a page
+// of a narrow selection may be short, or empty. Next is the After of the next page,
+// and is empty at the end.
 func (s *Store) List(ctx context.Context, q Query, sees func(*task.Task) bool) (list []Listed, next string, err error) {
 	if q.Limit <= 0 {
 		q.Limit = 50
@@ -98,7 +98,7 @@ func (s *Store) List(ctx context.Context, q Query, sees func(*task.Task) bool) (
 	return list, last, nil
 }
 
-// Total counts the tasks that List would list, and looks at a bounded number of
+// Total counts the tasks that List would return. It reads a bounded number of
 // tasks.
 func (s *Store) Total(ctx context.Context, q Query, sees func(*task.Task) bool) (t schema.Total, err error) {
 	q.After = ""
@@ -108,9 +108,9 @@ func (s *Store) Total(ctx context.Context, q Query, sees func(*task.Task) bool) 
 	return t, err
 }
 
-// each visits the tasks of a part of the index until visit returns false or
-// schema.MaxScanned entries were looked at. Last is the place of the last entry that is
-// done with; ended says that there are no more.
+// each calls visit for the tasks of a part of the index until visit returns false
+// or schema.MaxScanned entries were read. Last is the position of the last entry
+// that was processed; ended is true if there are no more.
 func (s *Store) each(ctx context.Context, q Query, visit func(t *task.Task, place string) bool) (last string, ended bool, err error) {
 	if q.State != "" {
 		if _, err := task.ParseState(string(q.State)); err != nil {
@@ -128,7 +128,7 @@ func (s *Store) each(ctx context.Context, q Query, visit func(t *task.Task, plac
 		place := schema.LastPart(entry.Key)
 		t, err := s.Task(ctx, string(entry.Value))
 		switch {
-		case fault.CodeOf(err) == fault.NotFound: // removed with its channel since
+		case fault.CodeOf(err) == fault.NotFound: // removed with its channel in the meantime
 		case err != nil:
 			return "", false, err
 		case !visit(t, place):
@@ -156,7 +156,7 @@ func (q *Query) prefix() []byte {
 	return []byte(schema.IndexTask)
 }
 
-// CountOf is how many tasks of an owner have not ended.
+// CountOf returns how many tasks of an owner have not ended.
 func (s *Store) CountOf(ctx context.Context, owner string) (n int64, err error) {
 	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTaskOpen, schema.Digest(owner), "")}
 	for _, err := range journal.IndexAll(ctx, s.Journal, scan) {

@@ -1,4 +1,4 @@
-// Package upgrade brings the data of an older hub up to date, before anybody else
+// Package upgrade brings the data of an older hub up to date, before anything else
 // writes to them.
 package upgrade
 
@@ -21,14 +21,14 @@ import (
 //	   once may have no side log; data of layout 1 are read as they are
 const layout = 2
 
-// upgradeStep is how many channels are dealt with before it is stored how far the
-// upgrade has come.
+// upgradeStep is how many channels are processed before the progress of the upgrade
+// is stored.
 const upgradeStep = 256
 
 // Run brings data of an older layout up to date. Index entries come only from
-// records, so channels that were opened before lack the newer ones: each open
-// channel gets a record that puts them. An upgrade that was interrupted goes on
-// where it was.
+// records, so channels that were opened before lack the newer ones: Run appends a
+// record with these entries to each open channel. An interrupted upgrade continues
+// where it stopped.
 func Run(ctx context.Context, l *ledger.Ledger) error {
 	return (&upgrader{l}).run(ctx)
 }
@@ -81,7 +81,7 @@ func (u *upgrader) run(ctx context.Context) error {
 		journal.ValueWrite{Key: u.Tenant.LayoutNext(), Delete: true})
 }
 
-// reached stores how far the upgrade has come, once that is durable.
+// reached stores the progress of the upgrade after its records are durable.
 func (u *upgrader) reached(ctx context.Context, tickets []*journal.Ticket, writes ...journal.ValueWrite) error {
 	for _, ticket := range tickets {
 		if err := ticket.Wait(ctx); err != nil {
@@ -91,8 +91,9 @@ func (u *upgrader) reached(ctx context.Context, tickets []*journal.Ticket, write
 	return u.Commit(ctx, journal.Batch{Values: writes})
 }
 
-// channel appends what an older version did not write of an open channel. It
-// reads only the last record of its history. Nobody else writes yet.
+// channel appends the records that an older version did not write for an open
+// channel. It reads only the last record of the channel's history. Nothing else
+// writes yet.
 func (u *upgrader) channel(ctx context.Context, id string) (*journal.Ticket, error) {
 	logs := u.Tenant.Channel(id)
 	meta, err := u.Journal.Head(ctx, logs.Meta())
@@ -108,7 +109,7 @@ func (u *upgrader) channel(ctx context.Context, id string) (*journal.Ticket, err
 		return nil, err
 	}
 	home, own := schema.Split(id)
-	listed := schema.ListedIn(home, "") // the first versions had no channels of one dialect only
+	listed := schema.ListedIn(home, "") // the first versions had no channels that only one dialect shows
 	note := schema.SideRecord{Kind: schema.SideActive, Due: at.UnixNano()}
 	noted, err := note.Encode()
 	if err != nil {
@@ -124,7 +125,8 @@ func (u *upgrader) channel(ctx context.Context, id string) (*journal.Ticket, err
 	}})
 }
 
-// lastSaid is the minute of a channel's last envelope, or of now if it has none.
+// lastSaid returns the minute of a channel's last envelope, or the current one if
+// it has none.
 func (u *upgrader) lastSaid(ctx context.Context, logs schema.ChannelLogs) (time.Time, error) {
 	at := u.Now()
 	page, err := u.Journal.Read(ctx, logs.History(), journal.ReadOptions{Backward: true, Limits: journal.Limits{Entries: 1}})

@@ -23,28 +23,28 @@ import (
 	"github.com/parley-hub/parley/internal/logsample"
 )
 
-// Options says where spans go.
+// Options sets where spans are sent.
 type Options struct {
 	Endpoint string        // such as http://127.0.0.1:4318; without a path, /v1/traces
 	Headers  string        // a file with a header on each line; empty: none
-	Percent  int           // of envelopes that are recorded, chosen by chance
+	Percent  int           // of envelopes that are recorded, chosen at random
 	Queue    int           // spans that wait
 	Timeout  time.Duration // for one export, attempts included
 	Version  string        // of the program
 	Log      *slog.Logger
 }
 
-// Exporter is a tracer provider whose spans are sent.
+// Exporter is a tracer provider that sends its spans.
 type Exporter struct {
 	provider *sdk.TracerProvider
 	counts   *counts
-	giveUp   context.CancelFunc // on what is being sent
+	giveUp   context.CancelFunc // cancels exports in progress
 }
 
-// maxHeaders bounds the file of headers.
+// maxHeaders is the maximum size of the headers file.
 const maxHeaders = 64 << 10
 
-// New makes an exporter. It does not connect: a collector that is away is tried
+// New returns an exporter. It does not connect: an unreachable collector is tried
 // again with every batch.
 func New(ctx context.Context, o Options) (*Exporter, error) {
 	at, err := url.Parse(o.Endpoint)
@@ -81,7 +81,8 @@ func New(ctx context.Context, o Options) (*Exporter, error) {
 	counts := &counts{}
 	given, giveUp := context.WithCancel(context.Background())
 	batch := min(512, o.Queue)
-	// The batcher's own queue never fills: it has room for more than is let in.
+	// The batcher's own queue never fills: it is larger than what the outer queue
+	// lets in.
 	batcher := sdk.NewBatchSpanProcessor(&sink{SpanExporter: exporter, counts: counts, log: o.Log, given: given},
 		sdk.WithMaxQueueSize(o.Queue+batch), sdk.WithMaxExportBatchSize(batch),
 		sdk.WithBatchTimeout(time.Second), sdk.WithExportTimeout(o.Timeout))
@@ -93,25 +94,25 @@ func New(ctx context.Context, o Options) (*Exporter, error) {
 	}, nil
 }
 
-// Provider is where a hub records its spans.
+// Provider returns the tracer provider for a hub.
 func (e *Exporter) Provider() trace.TracerProvider { return e.provider }
 
-// Stats are what became of ended spans so far.
+// Stats counts what happened to the ended spans so far.
 type Stats struct {
 	Sent    int64
-	Failed  int64 // the collector did not take them
+	Failed  int64 // the collector did not accept them
 	Dropped int64 // the queue was full
 	Waiting int64 // now
 }
 
-// Stats counts.
+// Stats returns the current counts.
 func (e *Exporter) Stats() Stats {
 	c := e.counts
 	return Stats{Sent: c.sent.Load(), Failed: c.failed.Load(), Dropped: c.dropped.Load(), Waiting: c.waiting.Load()}
 }
 
-// Close sends what waits until ctx ends. What was not sent by then is counted, and
-// is no reason to fail.
+// Close sends the waiting spans until ctx ends. Spans that were not sent by then
+// are counted, and are not an error.
 func (e *Exporter) Close(ctx context.Context) {
 	_ = e.provider.Shutdown(ctx)
 	e.giveUp()
@@ -139,13 +140,14 @@ func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(s)
 }
 
-// sink counts what becomes of the batches. A failure ends here: it is logged.
+// sink counts what happens to the batches. It logs failures and does not return
+// them.
 type sink struct {
 	sdk.SpanExporter
 	*counts
 	log      *slog.Logger
 	warnings logsample.Limiter
-	given    context.Context // ends when nothing is sent any more
+	given    context.Context // ends when nothing more is sent
 }
 
 // ExportSpans sends a batch.
@@ -164,8 +166,8 @@ func (s *sink) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error 
 	return nil
 }
 
-// readHeaders reads lines such as `authorization: Bearer …`. Its errors never hold
-// what a line says.
+// readHeaders reads lines such as `authorization: Bearer …`. Its errors never
+// contain the content of a line.
 func readHeaders(file string) (map[string]string, error) {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -27,7 +27,8 @@ import (
 	"github.com/parley-hub/parley/journal/mem"
 )
 
-// receiver is a collector: it keeps what it is sent, as the protocol's own types.
+// receiver is a collector that stores what it receives, as the protocol's own
+// types.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -229,8 +230,8 @@ func mustMarshal(t *testing.T, spans []*proto.Span) (all []byte) {
 	return all
 }
 
-// A collector that takes connections and never answers holds up nobody: the hub
-// posts, drops what the queue has no room for, and ends.
+// A collector that accepts connections and never answers blocks nothing: the hub
+// posts, drops spans that do not fit the queue, and ends.
 func TestACollectorThatHangs(t *testing.T) {
 	t.Parallel()
 	hang, stop := context.WithCancel(t.Context())
@@ -251,7 +252,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	if s.Sent != 0 || s.Dropped == 0 {
 		t.Errorf("%+v", s)
 	}
-	select { // what is given up on is told a little later
+	select { // the failure is counted a little later
 	case line := <-lines:
 		if !strings.Contains(line, "spans not sent") {
 			t.Errorf("the log says %q", line)
@@ -261,7 +262,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	}
 }
 
-// lineWriter hands each written line to whoever waits for it.
+// lineWriter sends each written line to the receiver of the channel.
 type lineWriter chan string
 
 func (w lineWriter) Write(p []byte) (int, error) {
@@ -278,7 +279,7 @@ func TestSampling(t *testing.T) {
 	e := exporter(t, otlp.Options{Endpoint: r.URL + "/other/path", Percent: 1, Queue: 1 << 16, Timeout: 10 * time.Second})
 	talk(t, e.Provider(), 500)
 	e.Close(t.Context())
-	// 1,000 envelopes, of which 10 are expected; 100 would not happen by chance.
+	// Of 1,000 envelopes 10 are expected; more than 100 is not a matter of chance.
 	said := r.named("network.envelope " + envelope.TypeText)
 	if len(said) > 100 {
 		t.Errorf("%d of 1000 envelopes were recorded", len(said))

@@ -27,13 +27,13 @@ type Log struct {
 
 var _ sdk.SpanExporter = (*Log)(nil)
 
-// New returns a log that writes to a writer, one Write for each span.
+// New returns a log that writes to a writer, with one Write for each span.
 func New(to io.Writer) *Log { return &Log{to: to} }
 
-// Written is how many bytes were written so far.
+// Written returns how many bytes were written so far.
 func (l *Log) Written() int64 { return l.written.Load() }
 
-// line is a span as it is written.
+// line is the JSON form of a span.
 type line struct {
 	TraceID    string         `json:"trace_id"`
 	SpanID     string         `json:"span_id"`

@@ -66,7 +66,7 @@ func TestWriterFails(t *testing.T) {
 	log := spanlog.New(full{})
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(sdk.NewSimpleSpanProcessor(log)))
 	_, span := provider.Tracer("test").Start(context.Background(), "x")
-	span.End() // the provider is told, and the hub is not
+	span.End() // the provider gets the span, the hub does not
 	if log.Written() != 0 {
 		t.Fatalf("%d bytes counted", log.Written())
 	}
