@@ -19,12 +19,14 @@ export GORACE ?= atexit_sleep_ms=20
 MUTANTS ?= ./envelope ./adapter ./graph ./message
 # The systems that the command must build on; lint builds them all.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-# Packages with tests that hold statements; the report counts only those.
-HOLDING  = $$($(GO) list -e -test -f '{{if .ForTest}}{{range .Imports}}{{if eq . "github.com/parley-hub/parley/conformance/spec"}}{{$$.ForTest}}{{end}}{{end}}{{end}}' ./... | sort -u)
-STATEMENTS = $(GO) test -json $(TESTFLAGS) $(HOLDING) | $(GO) run ./conformance/report -interop '$(BUILD)/conformance/*.jsonl'
+# Packages with tests that hold statements; the report counts only those. Of the
+# command, whose scripts take longer than everything else, those tests alone.
+COMMAND    = github.com/parley-hub/parley/cmd/parley
+HOLDING    = $$($(GO) list -e -test -f '{{if .ForTest}}{{range .Imports}}{{if eq . "github.com/parley-hub/parley/conformance/spec"}}{{$$.ForTest}}{{end}}{{end}}{{end}}' ./... | sort -u | grep -vx $(COMMAND))
+STATEMENTS = { $(GO) test -json $(TESTFLAGS) $(HOLDING); $(GO) test -json $(TESTFLAGS) -run '^TestStatement' $(COMMAND); } | $(GO) run ./conformance/report -interop '$(BUILD)/conformance/*.jsonl'
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race power lint fmt bench conformance conformance-json mutants interop interop-% console console-dev console-soak release-snapshot packages soak docs readme-images ci
+.PHONY: help build run test race power lint fmt bench conformance conformance-json mutants interop interop-% console console-dev console-soak release-snapshot packages tools soak docs readme-images ci
 
 help: ## show this list
 	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -88,6 +90,11 @@ release-snapshot: $(NFPM) ## build binaries, archives, packages, SBOMs and sums 
 
 packages: release-snapshot ## install, start, upgrade and remove what release-snapshot built (as root)
 	GO=$(GO) packaging/test $(NFPM)
+
+tools: ## install Debian's packages that interop, console and packages need (as root)
+	$(MAKE) -C interop/terminal tmux
+	$(MAKE) -C console chromium
+	packaging/tools
 
 soak: ## the heavy suites at 50 times their size (PARLEY_SCALE=N to change)
 	PARLEY_SCALE=$${PARLEY_SCALE:-50} $(GO) test -count=1 -timeout 24h ./...

@@ -231,7 +231,7 @@ func (s *stage) surfaces() map[string][]map[string]json.RawMessage {
 
 func text(raw json.RawMessage) string { return strings.Trim(string(raw), `"`) }
 
-func TestOneInstantTwoForms(t *testing.T) {
+func TestStatementOneInstantTwoForms(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	stamped := map[string]string{} // by envelope id, as AG2's wire shows it
@@ -285,7 +285,7 @@ func TestOneInstantTwoForms(t *testing.T) {
 
 // One send over HTTP and one over AG2's wire: each is one envelope, and the
 // same wherever it is read.
-func TestOneEnvelopeEverywhere(t *testing.T) {
+func TestStatementOneEnvelopeEverywhere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	const odd = `{"n":9007199254740993,"f":1.0,"e":{},"l":[],"deep":[[{"u":"日本 😀 \ud83d\ude00 \u0041 \/ <&>"}]]}`
@@ -321,7 +321,7 @@ func TestOneEnvelopeEverywhere(t *testing.T) {
 	}
 }
 
-func TestSequenceIsOurs(t *testing.T) {
+func TestStatementSequenceIsOurs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	keys := []string{
@@ -354,7 +354,7 @@ func jsonNumber(n int) string {
 	return string(raw)
 }
 
-func TestLinterReportsCollisions(t *testing.T) {
+func TestStatementLinterReportsCollisions(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	type found struct {
