@@ -127,7 +127,8 @@ func (h *Hub) Ack(ctx context.Context, agent, channelID, envelopeID string) erro
 }
 
 // AckReader moves the cursor of one of an identity's readers. What any reader has acked no
-// longer takes a place in the identity's inbox.
+// longer takes a place in the identity's inbox, unless the identity's rule keeps it there
+// until it is answered.
 func (h *Hub) AckReader(ctx context.Context, agent, reader, channelID, envelopeID string) error {
 	if err := checkReader(reader); err != nil {
 		return err
@@ -156,7 +157,7 @@ func (h *Hub) AckReader(ctx context.Context, agent, reader, channelID, envelopeI
 		if err != nil {
 			return unavailable(err)
 		}
-		if m := h.registry.ByID(agent); m != nil {
+		if m := h.registry.ByID(agent); m != nil && !m.Profile().Rule.Limits.Inbox.KeepsRead() {
 			m.Places.Acked(channelID, envelopeID)
 		}
 		h.acks.wake(ackKey{agent, channelID})

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"testing"
 
+	"github.com/parley-hub/parley/conformance/spec"
 	"github.com/parley-hub/parley/envelope"
 	"github.com/parley-hub/parley/hub"
 )
@@ -13,8 +14,8 @@ func pending(n int64) func(*hub.Registration) {
 
 func TestPlacesInAnInboxAreFreed(t *testing.T) {
 	t.Parallel()
-	runs(t, "by receipts, also of who never speaks", hub.Options{}, func(t *testing.T, r *rig) {
-		a, b := r.agent("alice"), r.agent("bob", pending(3))
+	runs(t, "by receipts, also of who never speaks", hub.Options{Limits: hub.Limits{Inbox: 3}}, func(t *testing.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob")
 		ch := r.open("conversation", a, b)
 		for range 10 {
 			id := r.say(a, ch, "read this")
@@ -35,6 +36,23 @@ func TestPlacesInAnInboxAreFreed(t *testing.T) {
 		if got := r.Pending(b.id); got != 1 {
 			t.Errorf("after a receipt for one of two, %d wait", got)
 		}
+	})
+	holds(t, "ag2-hub#64: under a rule that lowers the default, receipts free no place and an answer frees one", hub.Options{}, func(t *spec.T, r *rig) {
+		a, b := r.agent("alice"), r.agent("bob", pending(3))
+		ch := r.open("conversation", a, b)
+		for range 3 {
+			id := r.say(a, ch, "read this")
+			r.settle()
+			t.NoError(r.Ack(ctx, b.id, ch, id))
+		}
+		before := len(r.log(ch))
+		_, err := r.trySay(a, ch, "and this")
+		t.ErrorContains(err, "inbox at capacity")
+		t.Equal(len(r.log(ch)), before)
+		r.say(b, ch, "I did")
+		r.settle()
+		_, err = r.trySay(a, ch, "and this")
+		t.NoError(err)
 	})
 	runs(t, "when a channel ends", hub.Options{}, func(t *testing.T, r *rig) {
 		a, b := r.agent("alice"), r.agent("bob", pending(3))
@@ -83,9 +101,9 @@ func TestEachSenderHasAShareOfAnInbox(t *testing.T) {
 // the channels that she watched have ended.
 func TestWhoOnlyWatchesStopsNobody(t *testing.T) {
 	t.Parallel()
-	runs(t, "in channels that go on and that end", hub.Options{}, func(t *testing.T, r *rig) {
-		const most = 3
-		a, w := r.agent("alice"), r.human("wanda", pending(most))
+	const most = 3
+	runs(t, "in channels that go on and that end", hub.Options{Limits: hub.Limits{Inbox: most}}, func(t *testing.T, r *rig) {
+		a, w := r.agent("alice"), r.human("wanda")
 		for range 3 {
 			ch := r.open("conversation", a, w)
 			for range 4 * most {

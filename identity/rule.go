@@ -53,6 +53,17 @@ type Inbox struct {
 	HighWater  *int64 `json:"high_water"`
 }
 
+// defaultMaxPending is the size of an inbox for which no rule sets another.
+const defaultMaxPending = 1000
+
+// KeepsRead reports whether an envelope takes its place until it is answered, and a
+// receipt does not free it. This is how AG2 counts, and what a rule that lowers the
+// default asks for. In the default inbox, which nobody chose, a receipt is enough:
+// otherwise whoever only reads would in time stop everybody else.
+func (i Inbox) KeepsRead() bool {
+	return 0 < i.MaxPending && i.MaxPending < defaultMaxPending
+}
+
 // DefaultRule returns the rule of an identity that was given none.
 func DefaultRule() Rule {
 	return Rule{
@@ -66,7 +77,7 @@ func DefaultRule() Rule {
 			ChannelTTLDefault: TextTTL("2h"),
 			TaskTTLDefault:    TextTTL("15m"),
 			DelegationDepth:   5,
-			Inbox:             Inbox{MaxPending: 1000, Overflow: "reject"},
+			Inbox:             Inbox{MaxPending: defaultMaxPending, Overflow: "reject"},
 		},
 	}
 }
