@@ -40,7 +40,7 @@ func (ToolCalled) Name() string { return "tool_called" }
 
 // Evaluate implements Condition.
 func (c ToolCalled) Evaluate(_ *Facts, t *Turn) bool {
-	return t.Packet.Tool != "" && t.Packet.Tool == c.ToolName
+	return t.Packet.HasTool && t.Packet.Tool == c.ToolName
 }
 
 func (c ToolCalled) String() string { return "tool_called(" + c.ToolName + ")" }

@@ -33,6 +33,8 @@ func TestConditions(t *testing.T) {
 		{"tool in a plain text", graph.ToolCalled{ToolName: "page"}, &envelope.Envelope{Sender: "a", Type: envelope.TypeText, Data: []byte(`{"text":"","routing":{"tool":"page"}}`)}, `{}`, false},
 		{"tool in a custom event", graph.ToolCalled{ToolName: "page"}, custom, `{}`, false},
 		{"no tool at all", graph.ToolCalled{ToolName: ""}, packet("a", `{"routing":{"kind":"text"}}`), `{}`, false},
+		{"a tool without a name", graph.ToolCalled{ToolName: ""}, packet("a", `{"routing":{"kind":"text","tool":""}}`), `{}`, true},
+		{"null in place of a tool", graph.ToolCalled{ToolName: ""}, packet("a", `{"routing":{"kind":"text","tool":null}}`), `{}`, false},
 
 		{"threshold met", graph.ContextThreshold{Key: "n", Threshold: "3"}, text("a"), `{"n":3}`, true},
 		{"threshold above", graph.ContextThreshold{Key: "n", Threshold: "3"}, text("a"), `{"n":3.0000000000000000000001}`, true},

@@ -36,6 +36,7 @@ func (t *Turn) Steps() int { return t.budget.spent }
 type Packet struct {
 	Kind    string
 	Tool    string
+	HasTool bool // a tool is named, even if by the empty text
 	Reason  string
 	Target  string
 	Updates Update
@@ -83,7 +84,7 @@ func ParsePacket(data []byte) (Packet, error) {
 }
 
 func (p *Packet) readRouting(raw jsontext.Value) error {
-	p.Kind, p.Tool, p.Reason, p.Target = "", "", "", ""
+	p.Kind, p.Tool, p.HasTool, p.Reason, p.Target = "", "", false, "", ""
 	if raw.Kind() == jsontext.KindNull {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (p *Packet) readRouting(raw jsontext.Value) error {
 		case "kind":
 			p.Kind = text(name, value)
 		case "tool":
-			p.Tool = text(name, value)
+			p.Tool, p.HasTool = text(name, value), value.Kind() == jsontext.KindString
 		case "reason":
 			p.Reason = text(name, value)
 		case "target":

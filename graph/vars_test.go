@@ -125,7 +125,7 @@ func TestParsePacket(t *testing.T) {
 func TestReadPacket(t *testing.T) {
 	t.Parallel()
 	equal(t, graph.ReadPacket([]byte(`{"routing":{"kind":"handoff","tool":"pick_reviewer","reason":"touches \"billing\"","target":"agt-mira","x":1},"context_updates":{"set":{"k":[1]},"delete":["d"]},"body":"Draft attached."}`)), graph.Packet{
-		Kind: "handoff", Tool: "pick_reviewer", Reason: `touches "billing"`, Target: "agt-mira",
+		Kind: "handoff", Tool: "pick_reviewer", HasTool: true, Reason: `touches "billing"`, Target: "agt-mira",
 		Updates: graph.Update{Set: []graph.Var{{Key: "k", Value: "[1]"}}, Delete: []string{"d"}},
 	})
 	equal(t, graph.ReadPacket([]byte(`{"routing":{"kind":"finish","tool":"t","reason":"r","target":"x"},"routing":{"kind":"text"}}`)), graph.Packet{Kind: "text"})
