@@ -8,6 +8,7 @@ from ag2.network import (
     AccessBlock,
     AccessDeniedError,
     CostProfile,
+    InboxBlock,
     LimitsBlock,
     NetworkError,
     NotFoundError,
@@ -19,7 +20,7 @@ from ag2.network import (
 )
 
 from harness.conformance import spec
-from harness.party import text_of, wal
+from harness.party import eventually, text_of, wal
 
 
 @spec("ag2-hub#19")
@@ -197,6 +198,25 @@ async def test_delegation_depth(party):
         await channel.send("over it", depth=3)
     await free.send_envelope(text_of(channel.channel_id, free.agent_id, "no cap", depth=99))
     assert [e.depth for e in (await wal(free, channel.channel_id))[-2:]] == [2, 99]
+
+
+@spec("ag2-hub#64", clause="the client's receipts free no place")
+async def test_a_full_inbox(party):
+    sender = await party.silent("sender")
+    reader = await party.silent("reader", rule=Rule(limits=LimitsBlock(inbox=InboxBlock(max_pending=3))))
+    channel = await sender.open(type="conversation", target=reader.agent_id)
+    read = []
+    reader.on_envelope(lambda envelope: read.append(envelope) or asyncio.sleep(0))
+    for n in range(3):
+        await channel.send(str(n))
+        await eventually(lambda: asyncio.sleep(0, len(read) > n), what="the text is read")
+        await reader._hub_client.get_agent(reader.agent_id)  # and acknowledged: receipts keep their place
+    before = len(await wal(sender, channel.channel_id))
+    with pytest.raises(NetworkError, match="inbox at capacity"):
+        await channel.send("one more")
+    assert len(await wal(sender, channel.channel_id)) == before
+    await reader.send_envelope(text_of(channel.channel_id, reader.agent_id, "thanks"))
+    await channel.send("one more")
 
 
 @spec("ag2-hub#49")
