@@ -32,7 +32,8 @@ type Conn struct {
 
 	heard  atomic.Int64 // when anything arrived last
 	pinged atomic.Bool
-	over   atomic.Bool           // messages that arrive are dropped
+	over   atomic.Bool           // the close frame was written: messages that arrive are dropped
+	left   atomic.Bool           // the peer sent its close frame
 	cause  atomic.Pointer[error] // why the connection ends, unless the peer closed it
 }
 
@@ -163,7 +164,11 @@ func (c *Conn) sayWhy(err error) {
 		if f, ok := c.handler.(Farewell); ok {
 			code, reason = f.Farewell()
 		}
+		c.left.Store(true)
 		c.out.close(code, reason, false)
+		if c.over.Load() {
+			_ = c.net.Close()
+		}
 	default:
 		c.out.abort(ErrClosed)
 		_ = c.net.Close()
@@ -171,13 +176,18 @@ func (c *Conn) sayWhy(err error) {
 }
 
 // written is called when nothing more is written: the peer has a moment to
-// answer the close frame.
+// answer the close frame. A peer that has closed already waits for the end of
+// the socket, whatever still works for the connection.
 func (c *Conn) written(err error) {
 	if err != nil {
 		_ = c.net.Close()
 		return
 	}
 	c.over.Store(true)
+	if c.left.Load() {
+		_ = c.net.Close()
+		return
+	}
 	c.in.endAt(time.Now().Add(closeTimeout))
 }
 

@@ -25,9 +25,10 @@ import (
 
 // echo answers each message in kind, and ends as the message says.
 type echo struct {
-	conn   *wsconn.Conn
-	mu     sync.Mutex
-	events []string
+	conn    *wsconn.Conn
+	release chan struct{} // ends the work that a message started
+	mu      sync.Mutex
+	events  []string
 }
 
 func (e *echo) Message(payload []byte, binary bool) error {
@@ -41,6 +42,9 @@ func (e *echo) Message(payload []byte, binary bool) error {
 		return errors.New("no close frame for this")
 	case "panic":
 		panic("by the handler")
+	case "work":
+		e.conn.Go(func() { <-e.release })
+		return nil
 	case "end":
 		e.conn.Go(func() { e.conn.End(&wsconn.CloseError{Code: wsconn.NotUTF8, Reason: strings.Repeat("ä", 100)}) })
 		return nil
@@ -66,6 +70,7 @@ func (e *echo) LogAttrs() []any { return nil }
 type rig struct {
 	*wsconn.Server
 	url     string
+	release chan struct{}
 	mu      sync.Mutex
 	handler []*echo
 	log     lockedBuffer
@@ -93,7 +98,7 @@ func newRig(t *testing.T, limits wsconn.Limits) *rig { return newGatedRig(t, lim
 
 func newGatedRig(t *testing.T, limits wsconn.Limits, g gate.Gate) *rig {
 	t.Helper()
-	r := &rig{}
+	r := &rig{release: make(chan struct{})}
 	r.Server = wsconn.New(wsconn.Config{Keys: "echo.limits", Limits: limits, Log: slog.New(slog.NewTextHandler(&r.log, nil))})
 	web := httptest.NewServer(r.serve(g))
 	r.url = "ws" + strings.TrimPrefix(web.URL, "http")
@@ -108,7 +113,7 @@ func (r *rig) serve(g gate.Gate) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		r.Accept(w, req.WithContext(gate.With(req.Context(), g)), "one", req.RemoteAddr, func(c *wsconn.Conn) wsconn.Handler {
-			e := &echo{conn: c}
+			e := &echo{conn: c, release: r.release}
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.handler = append(r.handler, e)
@@ -214,6 +219,40 @@ func TestAHandlerSaysHowItEnds(t *testing.T) {
 		if f, err := ws.ReadFrame(c); err == nil {
 			t.Errorf("got %+v, want the end of the connection", f.Header)
 		}
+	})
+}
+
+// A client that closes waits for the end of the socket: work that goes on must
+// not keep it waiting.
+func TestTheSocketEndsWithTheCloseFrames(t *testing.T) {
+	t.Parallel()
+	ended := func(t *testing.T, c net.Conn) {
+		t.Helper()
+		if f, err := ws.ReadFrame(c); !errors.Is(err, io.EOF) {
+			t.Errorf("got frame %+v, error %v, want the end of the socket", f.Header, err)
+		}
+	}
+	goodbye := ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusNormalClosure, ""))
+	t.Run("the client closes", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, wsconn.Limits{})
+		defer close(r.release)
+		c := r.dial(t)
+		send(t, c, ws.NewTextFrame([]byte("work")))
+		send(t, c, goodbye)
+		wantClosed(t, c, wsconn.Normal, "")
+		ended(t, c)
+	})
+	t.Run("the server closes", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, wsconn.Limits{})
+		defer close(r.release)
+		c := r.dial(t)
+		send(t, c, ws.NewTextFrame([]byte("work")))
+		send(t, c, ws.NewTextFrame([]byte("close")))
+		wantClosed(t, c, wsconn.Policy, "closed by the handler")
+		send(t, c, goodbye)
+		ended(t, c)
 	})
 }
 
