@@ -52,7 +52,7 @@ func (i *Identity) metadata(ctx context.Context, op wire.Op, params any) (*chann
 // ListChannels lists the channels that the identity takes part in, oldest
 // first, ended ones too.
 func (i *Identity) ListChannels(ctx context.Context, limit int) ([]*channel.Metadata, error) {
-	n := int64(limit)
+	n := wire.Index(limit)
 	raw, err := i.client.ask(ctx, wire.ListChannels, wire.ListChannelsParams{Agent: i.id, Limit: &n}, nil)
 	if err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func (i *Identity) ListChannels(ctx context.Context, limit int) ([]*channel.Meta
 func (i *Identity) Log(ctx context.Context, channelID string) ([]*envelope.Envelope, error) {
 	const most = 512
 	var log []*envelope.Envelope
-	for part := int64(most); ; {
-		since := int64(len(log))
+	for part := wire.Index(most); ; {
+		since := wire.Index(len(log))
 		until := since + part
 		list, err := i.slice(ctx, channelID, since, until)
 		switch {
@@ -75,7 +75,7 @@ func (i *Identity) Log(ctx context.Context, channelID string) ([]*envelope.Envel
 			return nil, err
 		default:
 			log = append(log, list...)
-			if int64(len(list)) < part {
+			if wire.Index(len(list)) < part {
 				return log, nil
 			}
 			part = min(2*part, most)
@@ -84,7 +84,7 @@ func (i *Identity) Log(ctx context.Context, channelID string) ([]*envelope.Envel
 	}
 }
 
-func (i *Identity) slice(ctx context.Context, channelID string, since, until int64) ([]*envelope.Envelope, error) {
+func (i *Identity) slice(ctx context.Context, channelID string, since, until wire.Index) ([]*envelope.Envelope, error) {
 	raw, err := i.client.ask(ctx, wire.ReadWAL, wire.ReadWALParams{Channel: channelID, Since: since, Until: &until}, nil)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (i *Identity) Peer(ctx context.Context, nameOrID string) (*agent.Peer, erro
 
 // Peers lists identities in the order they registered.
 func (i *Identity) Peers(ctx context.Context, q agent.PeerQuery) ([]*agent.Peer, error) {
-	limit := int64(1 << 20)
+	limit := wire.Index(1 << 20)
 	var passports []*identity.Passport
 	params := wire.ListAgentsParams{Capability: q.Capability, Query: q.Text, Limit: &limit}
 	if err := i.client.fetch(ctx, wire.ListAgents, params, &passports); err != nil {

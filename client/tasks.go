@@ -25,7 +25,7 @@ func (i *Identity) Task(ctx context.Context, id string) (*task.Task, error) {
 func (i *Identity) ListTasks(ctx context.Context, q agent.TaskQuery) ([]*task.Task, error) {
 	params := wire.ListTasksParams{Owner: q.Owner, Channel: q.Channel, State: string(q.State)}
 	if q.Limit > 0 {
-		limit := int64(q.Limit)
+		limit := wire.Index(q.Limit)
 		params.Limit = &limit
 	}
 	var list []*wire.Task

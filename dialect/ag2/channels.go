@@ -25,7 +25,9 @@ func (c *conn) createChannel(ctx context.Context, raw []byte) ([]byte, error) {
 		RequiredAcks: p.RequiredAcks, TTL: p.TTL, Knobs: p.Knobs, Intent: p.Intent, Labels: p.Labels,
 	}
 	if p.ManifestVersion != nil {
-		o.Version = *p.ManifestVersion
+		if o.Version = *p.ManifestVersion; o.Version == 0 { // the hub's own default
+			return nil, fault.New(fault.NotFound, "no adapter is loaded for %.100q version 0; versions begin with 1", p.ManifestType)
+		}
 	}
 	if err := CheckOpening(o); err != nil {
 		return nil, err

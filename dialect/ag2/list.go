@@ -1,14 +1,16 @@
 package ag2
 
+import "github.com/parley-hub/parley/dialect/ag2/wire"
+
 // defaultLimit is the length of a list without a limit.
 const defaultLimit = 50
 
 // maxList is more than the entries of any list that fit a frame.
 const maxList = logBytes / 128
 
-// limitOf returns a list's limit; a negative one is no limit. It is capped at what
-// a frame could hold.
-func limitOf(limit *int64) int {
+// limitOf returns a list's limit; a negative one is 0. It is capped at what a frame
+// could hold.
+func limitOf(limit *wire.Index) int {
 	if limit == nil {
 		return defaultLimit
 	}

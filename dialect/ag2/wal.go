@@ -123,9 +123,9 @@ func (o *once) add(key string) (first bool) {
 }
 
 // slice returns Python's [since:until] of a list, as indexes into it.
-func slice(since int64, until *int64, length uint64) (from, to uint64) {
-	at := func(i int64) uint64 {
-		n := int64(length)
+func slice(since wire.Index, until *wire.Index, length uint64) (from, to uint64) {
+	at := func(i wire.Index) uint64 {
+		n := wire.Index(length)
 		if i < 0 {
 			i = max(i, -n) + n
 		}

@@ -2,9 +2,11 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -47,7 +49,7 @@ type (
 		Query      string        `json:"query"`
 		Kind       identity.Kind `json:"kind"`
 		SortBy     string        `json:"sort_by"`
-		Limit      *int64        `json:"limit"`
+		Limit      *Index        `json:"limit"`
 	}
 	// SetResumeParams are those of set_resume.
 	SetResumeParams struct {
@@ -86,7 +88,7 @@ type (
 	// ListChannelsParams are those of list_channels.
 	ListChannelsParams struct {
 		Agent string `json:"agent_id"`
-		Limit *int64 `json:"limit"`
+		Limit *Index `json:"limit"`
 	}
 	// CloseChannelParams are those of close_channel.
 	CloseChannelParams struct {
@@ -96,8 +98,8 @@ type (
 	// ReadWALParams are those of read_wal: a slice by index.
 	ReadWALParams struct {
 		Channel string `json:"channel_id" wire:"required"`
-		Since   int64  `json:"since"`
-		Until   *int64 `json:"until"`
+		Since   Index  `json:"since"`
+		Until   *Index `json:"until"`
 	}
 	// CausationParams are those of find_envelope_by_causation.
 	CausationParams struct {
@@ -130,7 +132,7 @@ type (
 		Owner   string `json:"agent_id"`
 		Channel string `json:"channel_id"`
 		State   string `json:"state"`
-		Limit   *int64 `json:"limit"`
+		Limit   *Index `json:"limit"`
 	}
 	// ObserveTaskParams are those of observe_task.
 	ObserveTaskParams struct {
@@ -164,6 +166,27 @@ type (
 		State jsontext.Value `json:"state" wire:"required"`
 	}
 )
+
+// Index is a place in a list, or its length. Python's integers have no bounds, and
+// its slices take any of them: what is too large is as large as can be.
+type Index int64
+
+// UnmarshalJSONFrom reads a whole number of any size.
+func (i *Index) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '0' {
+		return json.UnmarshalDecode(dec, (*int64)(i))
+	}
+	value, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("a whole number is wanted, not %s", value)
+	}
+	*i = Index(n)
+	return nil
+}
 
 // Millis are whole milliseconds. A fraction, which the difference of two clock
 // readings in Python has, is rounded.
