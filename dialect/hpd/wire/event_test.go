@@ -436,8 +436,20 @@ func TestDefaults(t *testing.T) {
 	spec.Check(t, "hpd-events#24: arguments of a client tool are an object always", func(t *spec.T) {
 		t.Contains(write(t.T, &wire.Event{Payload: wire.ClientToolInvokeRequest{RequestID: "r", ToolName: "t"}}, wire.Branches), `"arguments":{}`)
 		t.Contains(write(t.T, read(t.T, `{"type":"CLIENT_TOOL_INVOKE_REQUEST","requestId":"r","toolName":"t"}`), wire.Branches), `"arguments":{}`)
+		for _, other := range []string{`[1]`, `"x"`, `5`, `true`} {
+			_, err := registry.Parse([]byte(`{"type":"CLIENT_TOOL_INVOKE_REQUEST","requestId":"r","toolName":"t","arguments":`+other+`}`), wire.Limits{})
+			t.ErrorContains(err, "`arguments` is")
+		}
 	})
 	c := &spec.T{T: t}
+	for _, event := range []string{
+		`{"type":"USER_TEXT_INPUT","text":"x","runConfig":[1]}`, `{"type":"USER_MESSAGES_INPUT","messages":[{"text":"x"}],"runConfig":"y"}`,
+		`{"type":"PERMISSION_REQUEST","permissionId":"p","arguments":5}`, `{"type":"PLAN_UPDATED","planId":"p","plan":[]}`,
+		`{"type":"WORKFLOW_AGENT_COMPLETED","workflowName":"w","agentId":"a","outputs":false}`,
+	} {
+		_, err := registry.Parse([]byte(event), wire.Limits{})
+		c.ErrorContains(err, "it is an object")
+	}
 	c.True(read(t, `{"type":"CLIENT_TOOL_INVOKE_RESPONSE","requestId":"r"}`).Payload.(wire.ClientToolInvokeResponse).Success, "success by default")
 	c.False(read(t, `{"type":"CLIENT_TOOL_INVOKE_RESPONSE","requestId":"r","success":false}`).Payload.(wire.ClientToolInvokeResponse).Success, "unless it says otherwise")
 }

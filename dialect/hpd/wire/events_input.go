@@ -10,7 +10,7 @@ type (
 	UserTextInput struct {
 		Text          string  `json:"text" need:"true"`
 		AgentID       *string `json:"agentId,omitzero"`
-		RunConfig     Raw     `json:"runConfig,omitzero"`
+		RunConfig     Raw     `json:"runConfig,omitzero" object:"true"`
 		RuntimeRunID  *string `json:"runtimeRunId,omitzero"`
 		ClientInputID *string `json:"clientInputId,omitzero"`
 		Extra
@@ -20,7 +20,7 @@ type (
 	UserMessagesInput struct {
 		Messages      []ChatMessage `json:"messages"`
 		AgentID       *string       `json:"agentId,omitzero"`
-		RunConfig     Raw           `json:"runConfig,omitzero"`
+		RunConfig     Raw           `json:"runConfig,omitzero" object:"true"`
 		RuntimeRunID  *string       `json:"runtimeRunId,omitzero"`
 		ClientInputID *string       `json:"clientInputId,omitzero"`
 		Delivery      Delivery      `json:"delivery,omitzero"`

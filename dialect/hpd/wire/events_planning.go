@@ -19,7 +19,7 @@ type (
 		PlanID         string     `json:"planId"`
 		ConversationID string     `json:"conversationId"`
 		UpdateType     PlanUpdate `json:"updateType,omitzero"`
-		Plan           Raw        `json:"plan"`
+		Plan           Raw        `json:"plan" object:"true"`
 		Explanation    *string    `json:"explanation,omitzero"`
 		UpdatedAt      time.Time  `json:"updatedAt,omitzero"`
 		Extra

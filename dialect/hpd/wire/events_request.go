@@ -72,7 +72,7 @@ type (
 		FunctionName   string            `json:"functionName"`
 		Description    *string           `json:"description,omitzero"`
 		CallID         string            `json:"callId"`
-		Arguments      Raw               `json:"arguments,omitzero"`
+		Arguments      Raw               `json:"arguments,omitzero" object:"true"`
 		ResponsePolicy ResponsePolicy    `json:"responsePolicy,omitzero"`
 		Target         *Target           `json:"target,omitzero"`
 		Visibility     RequestVisibility `json:"visibility,omitzero"`
@@ -162,7 +162,7 @@ type (
 		RequestID      string            `json:"requestId" need:"true"`
 		ToolName       string            `json:"toolName" need:"true"`
 		CallID         string            `json:"callId"`
-		Arguments      Raw               `json:"arguments"`
+		Arguments      Raw               `json:"arguments" object:"true"`
 		Description    *string           `json:"description,omitzero"`
 		SourceName     *string           `json:"sourceName,omitzero"`
 		ResponsePolicy ResponsePolicy    `json:"responsePolicy,omitzero"`

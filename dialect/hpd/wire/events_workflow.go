@@ -49,7 +49,7 @@ type (
 		Success      bool     `json:"success"`
 		Duration     Duration `json:"duration"`
 		Progress     float64  `json:"progress"`
-		Outputs      Raw      `json:"outputs,omitzero"`
+		Outputs      Raw      `json:"outputs,omitzero" object:"true"`
 		ErrorMessage *string  `json:"errorMessage,omitzero"`
 		Extra
 	}

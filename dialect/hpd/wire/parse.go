@@ -73,8 +73,13 @@ func (r *Registry) parse(data []byte, limits Limits) (*Event, error) {
 		return e, nil
 	}
 	for _, name := range c.need {
-		if !s.has[name] {
+		if s.kinds[name] == 0 {
 			return nil, fault.New(fault.Invalid, "%s lacks `%s`", s.name, name)
+		}
+	}
+	for _, name := range c.objects {
+		if kind := s.kinds[name]; kind != 0 && kind != '{' {
+			return nil, fault.New(fault.Invalid, "%s is not valid: `%s` is %s; it is an object", s.name, name, KindName(kind))
 		}
 	}
 	if e.Payload, err = c.read(s.payload); err != nil {
@@ -105,8 +110,8 @@ func (l Limits) check(data []byte, what string) error {
 type parts struct {
 	name    string
 	base    Base
-	payload []byte          // an object of the members that are not base fields
-	has     map[string]bool // their names
+	payload []byte                   // an object of the members that are not base fields
+	kinds   map[string]jsontext.Kind // of their values, by their names
 }
 
 // member is one member of an envelope; its value is part of the text.
@@ -122,7 +127,7 @@ func split(data []byte) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{has: map[string]bool{}, payload: append(make([]byte, 0, len(data)), '{')}
+	p := &parts{kinds: map[string]jsontext.Kind{}, payload: append(make([]byte, 0, len(data)), '{')}
 	for _, m := range list {
 		if m.name == "type" {
 			if p.name, err = typeOf(m.value); err != nil {
@@ -210,10 +215,10 @@ func (p *parts) put(m member) error {
 		}
 		return nil
 	}
-	if p.has[m.name] {
+	if p.kinds[m.name] != 0 {
 		return nil
 	}
-	p.has[m.name] = true
+	p.kinds[m.name] = m.value.Kind()
 	if len(p.payload) > 1 {
 		p.payload = append(p.payload, ',')
 	}

@@ -19,10 +19,11 @@ type Registry struct {
 
 // codec reads the payload of one type.
 type codec struct {
-	name string
-	need []string // required members
-	zero Payload
-	read func(data []byte) (Payload, error)
+	name    string
+	need    []string // required members
+	objects []string // members that are JSON objects
+	zero    Payload
+	read    func(data []byte) (Payload, error)
 }
 
 // NewRegistry returns a registry of the built-in types, with a given table or, for
@@ -53,9 +54,12 @@ func codecOf[T Payload]() codec {
 	}}
 	t := reflect.TypeFor[T]()
 	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.Tag.Get("need") != "" {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			c.need = append(c.need, name)
+		}
+		if field.Tag.Get("object") != "" {
+			c.objects = append(c.objects, name)
 		}
 	}
 	return c
@@ -85,7 +89,8 @@ func (r *Registry) Register(c Custom) error {
 }
 
 // RegisterType adds a custom type that is a Go struct. Members with the tag
-// need:"true" are required.
+// need:"true" are required, and a Raw member with the tag object:"true" is an
+// object.
 func RegisterType[T Payload](r *Registry, persist bool) error {
 	c := codecOf[T]()
 	if c.name == "" {
