@@ -109,7 +109,7 @@ func (s *Server) startRun(ctx context.Context, at *scope, agentID string, in *wi
 		return x, nil
 	case to.producer == nil:
 		how := outcome{errorType: wire.NoProducer, message: "No producer is connected for agent '" + agentID + "'."}
-		if err := s.complete(ctx, x, how); err != nil {
+		if _, err := s.complete(ctx, x, how); err != nil {
 			return nil, err
 		}
 		return nil, &refusal{wire.NewProblem(wire.Branches, http.StatusInternalServerError, wire.NoProducer, how.message)}
@@ -211,13 +211,8 @@ func (x *run) beginning(by string, in *wire.Input) ([]*envelope.Envelope, error)
 // produce executes a run in this process, and ends it.
 func (s *Server) produce(x *run, p Producer, work Work) {
 	err := s.guarded(func() error { return p.OnInput(x.ctx, &Run{server: s, run: x}, work) })
-	x.mu.Lock()
-	interrupted := x.interrupted != ""
-	x.mu.Unlock()
 	how := outcome{}
 	switch {
-	case interrupted:
-		how.cancelled = true
 	case s.ctx.Err() != nil && err != nil:
 		how = outcome{errorType: wire.RuntimeLost, message: "The hub was stopped while the run was active."}
 	case err != nil:
@@ -225,7 +220,7 @@ func (s *Server) produce(x *run, p Producer, work Work) {
 	}
 	// The run ends even while the server closes, and may have been cancelled
 	// before.
-	if err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
+	if _, err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
 		s.log.Warn("run not completed", "run", x.id, "error", err)
 	}
 }
@@ -343,7 +338,8 @@ func (s *Server) recover(ctx context.Context, of session, branchID string) error
 		s.background.Go(func() { s.awaitMember(x) })
 		return nil
 	}
-	return s.complete(ctx, x, outcome{errorType: wire.RuntimeLost, message: "The hub was restarted while the run was active."})
+	_, err = s.complete(ctx, x, outcome{errorType: wire.RuntimeLost, message: "The hub was restarted while the run was active."})
+	return err
 }
 
 // adopt takes over a remote producer's run from an earlier process. It stays

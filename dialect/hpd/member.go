@@ -84,7 +84,7 @@ func (s *Server) awaitMember(x *run) {
 	if !ended {
 		return
 	}
-	if err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
+	if _, err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
 		s.log.Warn("run not completed", "run", x.id, "error", err)
 	}
 }

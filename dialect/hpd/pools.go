@@ -198,7 +198,7 @@ func (s *Server) giveUp(agent string) {
 	s.pools.mu.Unlock()
 	for _, x := range lost {
 		how := outcome{errorType: wire.RuntimeLost, message: "The producer of agent '" + x.agentID + "' went away."}
-		if err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
+		if _, err := s.complete(context.WithoutCancel(s.ctx), x, how); err != nil && fault.ReasonOf(err) != fault.NoRun {
 			s.log.Warn("run not completed", "run", x.id, "error", err)
 		}
 	}

@@ -138,13 +138,8 @@ func (s *Server) postComplete(c *call) error {
 	if !active.remote {
 		return fault.New(fault.Conflict, "run '%s' belongs to a producer inside the hub; only that producer ends it", active.id)
 	}
-	active.mu.Lock()
-	interrupted := active.interrupted != ""
-	active.mu.Unlock()
-	if interrupted && !how.cancelled {
-		how = outcome{cancelled: true, reported: how.digest()}
-	}
-	err = s.complete(context.WithoutCancel(c.Context()), active, how)
+	how.reported = how.digest()
+	ended, err := s.complete(context.WithoutCancel(c.Context()), active, how)
 	if fault.ReasonOf(err) == fault.NoRun {
 		<-active.over
 		return s.completedBefore(c, x, how)
@@ -152,7 +147,7 @@ func (s *Server) postComplete(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, wire.Completed{Status: how.status()})
+	return c.write(http.StatusOK, wire.Completed{Status: ended.status()})
 }
 
 // object is a small JSON body.

@@ -120,8 +120,8 @@ type outcome struct {
 	cancelled bool
 	errorType string
 	message   string
-	// reported is the digest of the end that the producer reported, if an
-	// interruption replaced that end.
+	// reported is the digest of the end that a remote producer reported. It is
+	// stored if an interruption replaced that end.
 	reported string
 }
 
@@ -143,22 +143,29 @@ func (x *run) ends(ctx context.Context) bool {
 }
 
 // complete ends a run, once. It writes the end of the turn, if the producer
-// did not, and BRANCH_RUN_COMPLETED in one batch.
-func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
+// did not, and BRANCH_RUN_COMPLETED in one batch. It returns how the run ended:
+// an interrupted one is cancelled, whatever its producer reports, because the
+// interruption was answered and shown.
+func (s *Server) complete(ctx context.Context, x *run, how outcome) (outcome, error) {
 	sender, err := s.user(ctx)
 	if err != nil {
-		return err
+		return how, err
 	}
 	s.withdraw(ctx, x, "The run has ended.")
 	x.mu.Lock()
 	if x.ended {
 		x.mu.Unlock()
-		return errRunOver(x.id)
+		return how, errRunOver(x.id)
+	}
+	if x.interrupted == "" || how.cancelled {
+		how.reported = ""
+	} else { // perhaps while this waited for withdraw
+		how = outcome{cancelled: true, reported: how.reported}
 	}
 	list, err := x.ending(sender, how, s.now())
 	if err != nil {
 		x.mu.Unlock()
-		return err
+		return how, err
 	}
 	x.ended = true
 	s.counts.ended(how)
@@ -180,7 +187,7 @@ func (s *Server) complete(ctx context.Context, x *run, how outcome) error {
 	if err == nil {
 		s.condenseSoon(x.scope)
 	}
-	return err
+	return how, err
 }
 
 func errNoRun(branch string) error {
@@ -277,7 +284,7 @@ func (s *Server) cutOffLate(x *run) {
 	case <-x.over:
 	case <-s.ctx.Done():
 	case <-timer.C:
-		_ = s.complete(s.ctx, x, outcome{cancelled: true}) // the producer may have ended it first
+		_, _ = s.complete(s.ctx, x, outcome{cancelled: true}) // the producer may have ended it first
 	}
 }
 
