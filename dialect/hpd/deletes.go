@@ -21,6 +21,20 @@ func (s *Server) drop(channelID, reason string) {
 	}
 }
 
+// cancel cancels the run of a branch that is about to be deleted: its producer is
+// told, and its end is written, so that its readers see it before their streams end.
+func (s *Server) cancel(ctx context.Context, channelID, reason string) {
+	x := s.runs.get(channelID)
+	if x == nil {
+		return
+	}
+	s.notify(x, "interrupt", wire.WorkInterrupt{RuntimeRunID: x.id, Reason: reason})
+	if _, err := s.complete(ctx, x, outcome{cancelled: true}); err != nil {
+		s.runs.drop(channelID)
+		s.release(x)
+	}
+}
+
 // lockBranches blocks inputs for branches that are being deleted. The caller holds
 // the lock of the session's tree, so no other caller waits for several of these
 // locks.
@@ -73,7 +87,7 @@ func (s *Server) deleteSession(c *call) error {
 	}
 	defer s.lockBranches(all)()
 	for _, b := range all {
-		s.drop(b.Channel, "The session was deleted.")
+		s.cancel(ctx, b.Channel, "The session was deleted.")
 	}
 	if err := s.hub.DeleteHome(ctx, x.home, caller(c.who, by)); err != nil && fault.CodeOf(err) != fault.NotFound {
 		return err

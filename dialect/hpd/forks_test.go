@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/parley-hub/parley/conformance/spec"
@@ -144,7 +145,20 @@ func TestDeletes(t *testing.T) {
 		w := r.watch("/agents/g/sessions/"+s+"/branches/main/events/live", nil)
 		r.input("g", s, "main", "x")
 		run := <-g.started
+		shown := make(chan struct{})
+		var batches atomic.Int64
+		r.armed.Store(func() { // the run's end is the first batch; the deletion waits until it was seen
+			if batches.Add(1) > 1 {
+				<-shown
+			}
+		})
+		go func() {
+			defer close(shown)
+			seen := w.until("BRANCH_RUN_COMPLETED")
+			t.Equal(seen[len(seen)-1]["cancelled"], any(true))
+		}()
 		t.Equal(r.do("DELETE", "/sessions/"+s, nil).status, 204)
+		<-shown
 		for range w.events {
 		}
 		t.NoError(w.err)
