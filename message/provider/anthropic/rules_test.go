@@ -52,6 +52,44 @@ func TestSystemMessagesMove(t *testing.T) {
 	}
 }
 
+// The interface refuses a request in which a text is white space alone.
+func TestBlankTextsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	const (
+		hi   = `{"role":"user","content":"hi"}`
+		call = `{"role":"assistant","content":"","metadata":{"type":"tool_call","tool_name":"t","parameters":{},"tool_call_id":"c"}}`
+	)
+	image := `{"type":"image_url","image_url":{"url":"https://pics.test/a.png"}}`
+	for name, c := range map[string]struct{ in, want string }{
+		"of a user":      {`[` + hi + `,{"role":"user","content":" \n"}]`, `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`},
+		"of a system":    {`[{"role":"system","content":"\t"},` + hi + `]`, `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`},
+		"of a model":     {`[` + hi + `,{"role":"assistant","content":" "}]`, `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`},
+		"beside another": {`[{"role":"user","content":[" ","hi"]}]`, `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`},
+		"of a result": {
+			`[` + hi + `,` + call + `,{"role":"tool","content":[" ",` + image + `],"metadata":{"type":"tool_result","tool_call_id":"c"}}]`,
+			`[{"role":"user","content":[{"type":"text","text":"hi"}]},` +
+				`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"t","input":{}}]},` +
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url","url":"https://pics.test/a.png"}}],"is_error":false}]}]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			messages, err := message.NormalizeAll(valuetest.Decode(t, c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := anthropic.Messages(messages, provider.Options{})
+			if got := valuetest.Write(request.Body.At("messages")); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			const want = "a text of white space alone is not accepted"
+			if len(request.Notes) != 1 || request.Notes[0].Text != want || request.Body.Has("system") {
+				t.Errorf("%v, %v", request.Notes, request.Body.At("system"))
+			}
+		})
+	}
+}
+
 // Usage that was not counted is not reported as zero.
 func TestStreamedUsage(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"encoding/base64"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/parley-hub/parley/message"
@@ -83,10 +84,15 @@ func (w *writer) blocks(e *plan.Entry, blocks []plan.Block, media bool) []any {
 
 func (w *writer) block(index int, b plan.Block, media bool) *value.Map {
 	switch b.Kind {
-	case plan.Text:
-		return text(b.Text)
-	case plan.Refusal:
-		w.notes.Add(index, provider.Changed, provider.NoteRefusal, "a refusal is sent as a text")
+	case plan.Text, plan.Refusal:
+		// The interface refuses a whole request for one such text.
+		if strings.TrimSpace(b.Text) == "" {
+			w.notes.Add(index, provider.Dropped, provider.NoteBlock, "a text of white space alone is not accepted")
+			return nil
+		}
+		if b.Kind == plan.Refusal {
+			w.notes.Add(index, provider.Changed, provider.NoteRefusal, "a refusal is sent as a text")
+		}
 		return text(b.Text)
 	case plan.Verbatim:
 		return b.Raw.Clone()
@@ -171,7 +177,7 @@ func (w *writer) result(e *plan.Entry) *value.Map {
 	block := value.New().Set("type", "tool_result").Set("tool_use_id", r.ID)
 	blocks := w.blocks(e, r.Blocks, true)
 	switch {
-	case len(blocks) == 1 && r.Blocks[0].Plain():
+	case len(blocks) == 1 && r.Blocks[0].Plain() && plan.Str(blocks[0].(*value.Map), "type") == "text":
 		block.Set("content", r.Text)
 	case len(blocks) > 0:
 		block.Set("content", blocks)
