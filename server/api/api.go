@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -220,7 +219,7 @@ func (a *API) handle(rt route) http.HandlerFunc {
 			err = who.may(rt.role)
 		}
 		if err == nil {
-			err = checkQuery(r)
+			err = rt.checkQuery(r)
 		}
 		if err == nil {
 			r.Body = http.MaxBytesReader(w, r.Body, a.BodyOf(r).Bytes)
@@ -278,14 +277,6 @@ var logReads = map[string]bool{
 
 // lists are the answers that cost most to make.
 var lists = map[string]bool{"AgentPage": true, "ChannelPage": true, "TaskPage": true}
-
-// checkQuery refuses malformed parameters, which net/url would leave out.
-func checkQuery(r *http.Request) error {
-	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
-		return fault.Wrap(fault.Invalid, err, "the parameters of the address are not well formed: %v; write %% as %%25 and ; as %%3B", err)
-	}
-	return nil
-}
 
 // caller identifies who makes a request: an operator, a reader, or an agent.
 type caller struct {

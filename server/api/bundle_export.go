@@ -23,7 +23,11 @@ func (a *API) exportBundle(c *call, m *channel.Metadata) error {
 		return fault.New(fault.AccessDenied, "a bundle has what others alone may see; an operator's or a reader's key is needed")
 	}
 	manifest := bundle.Manifest{ExportedAt: time.Now().UTC(), Hub: a.cfg.Version, Channels: 1}
-	if whole, _ := strconv.ParseBool(c.URL.Query().Get("home")); whole {
+	whole, err := c.flag("home")
+	if err != nil {
+		return err
+	}
+	if whole {
 		if !c.who.Has(access.Operator) {
 			return fault.New(fault.AccessDenied, "a home has channels that readers do not see; an operator's key is needed")
 		}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -61,11 +60,10 @@ func (a *API) say(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
-	key := c.Request.Header.Get("Idempotency-Key")
-	if key != "" && body.RunID != "" && key != body.RunID {
-		return fault.New(fault.Invalid, "run_id and the header Idempotency-Key are the same thing, and differ; send one of them")
+	run, err := c.key("run_id", body.RunID)
+	if err != nil {
+		return err
 	}
-	run := cmp.Or(body.RunID, key)
 	if run == "" {
 		run = "run_" + envelope.NewID()
 	}
@@ -77,14 +75,18 @@ func (a *API) say(c *call) error {
 		return err
 	}
 	input := map[string]any{"message": body.Message}
-	if len(body.InputMessages) > 0 {
-		input["input_messages"] = body.InputMessages
+	typed := unlessNull(body.InputMessages)
+	if len(typed) > 0 {
+		if kind := typed.Kind(); kind != '[' && kind != '{' {
+			return fault.New(fault.Invalid, "input_messages is a list of tool calls and their results")
+		}
+		input["input_messages"] = typed
 	}
 	data, err := json.Marshal(input)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, err, "message is not text: %v", err)
 	}
-	if strings.TrimSpace(body.Message) == "" && len(body.InputMessages) == 0 {
+	if strings.TrimSpace(body.Message) == "" && len(typed) == 0 {
 		return fault.New(fault.Invalid, "message is empty; say something")
 	}
 	begun, err := service.Start(c.Context(), chat.Request{

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -51,7 +50,11 @@ func (a *API) ask(c *call) error {
 	if err != nil {
 		return err
 	}
-	q := hub.Asking{Key: cmp.Or(body.IdempotencyKey, c.Request.Header.Get("Idempotency-Key")), Request: hub.Request{
+	key, err := c.key("idempotency_key", body.IdempotencyKey)
+	if err != nil {
+		return err
+	}
+	q := hub.Asking{Key: key, Request: hub.Request{
 		Kind: body.Kind, Channel: c.PathValue("id"), AskedBy: asker, DueAt: body.DueAt, IfNobodyAnswers: body.IfNobodyAnswers,
 		AgentsMayAnswer: body.AgentsMayAnswer, Title: body.Title, Body: body.Body, Choices: body.Choices, Trigger: body.Trigger, Run: body.RunID,
 	}}

@@ -208,7 +208,7 @@ func TestWaitsForPeopleAreRequests(t *testing.T) {
 	if list, _ := ask(operator, "kind=turn"); len(list) != 2 {
 		t.Errorf("after an answer: %v", list)
 	}
-	s.refused("/v1/requests?kind=turn&after=no", "after", "not a position")
+	s.refused("/v1/requests?kind=turn", "after=no", "not a position")
 	if status, _ := s.ask("agent:alice", "POST", "/v1/channels/"+channels[1]+"/requests", `{"kind":"turn","title":"x"}`); status != http.StatusBadRequest {
 		t.Errorf("a turn that is asked: %d", status)
 	}

@@ -385,19 +385,6 @@ var keyRoutes = []route{
 	},
 }
 
-// flag reads a boolean parameter; without a value it is true.
-func (c *call) flag(name string) (bool, error) {
-	text := c.URL.Query().Get(name)
-	if text == "" {
-		return c.URL.Query().Has(name), nil
-	}
-	on, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, fault.New(fault.Invalid, "%s=%q is neither true nor false", name, text)
-	}
-	return on, nil
-}
-
 // page reads the place where a list continues. Lists are ordered by id, so the id of
 // an entry that is gone is still valid.
 func (c *call) page(valid func(id string) bool) (string, error) {

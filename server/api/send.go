@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"runtime"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -33,6 +34,19 @@ type sentBody struct {
 	EnvelopeID string `json:"envelope_id"`
 }
 
+// key returns the key that makes a request safe to repeat, from the body or the
+// header.
+func (c *call) key(member, given string) (string, error) {
+	header := c.Request.Header.Get("Idempotency-Key")
+	if !utf8.ValidString(header) {
+		return "", fault.New(fault.Invalid, "the header Idempotency-Key is not UTF-8; letters and digits of ASCII always pass")
+	}
+	if header != "" && given != "" && header != given {
+		return "", fault.New(fault.Invalid, "%s and the header Idempotency-Key are the same thing, and differ; send one of them", member)
+	}
+	return cmp.Or(given, header), nil
+}
+
 func (a *API) send(c *call) error {
 	var body sendBody
 	if err := c.read(&body); err != nil {
@@ -42,10 +56,14 @@ func (a *API) send(c *call) error {
 	if err != nil {
 		return err
 	}
+	key, err := c.key("idempotency_key", body.IdempotencyKey)
+	if err != nil {
+		return err
+	}
 	e := &envelope.Envelope{
 		Channel: c.PathValue("id"), Sender: sender, Type: envelope.Canonical(body.EventType), Data: unlessNull(body.EventData),
 		Causation: body.CausationID, Task: body.TaskID, Priority: envelope.ParsePriority(body.Priority),
-		Key: cmp.Or(body.IdempotencyKey, c.Request.Header.Get("Idempotency-Key")), TTL: body.TTLSeconds,
+		Key: key, TTL: body.TTLSeconds,
 	}
 	if body.Text != nil {
 		if e.Type != "" || len(e.Data) > 0 {

@@ -23,7 +23,13 @@ import (
 // Read reads one JSON object into a struct, strictly: unknown or repeated
 // members are refused, and so is anything after the object.
 func Read(r io.Reader, into any) error {
-	err := json.UnmarshalRead(r, into, json.RejectUnknownMembers(true))
+	// Into a pointer, null decodes as nil: it is not taken for an empty object.
+	target := reflect.New(reflect.TypeOf(into))
+	target.Elem().Set(reflect.ValueOf(into))
+	err := json.UnmarshalRead(r, target.Interface(), json.RejectUnknownMembers(true))
+	if err == nil && target.Elem().IsNil() {
+		return fault.New(fault.Invalid, "the body is null; it must be %s", wanted(reflect.TypeOf(into).Elem()))
+	}
 	if err == nil {
 		return nil
 	}

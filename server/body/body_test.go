@@ -73,6 +73,7 @@ func TestRefused(t *testing.T) {
 		`{"due":"soon"}`:                         `/due is a string; it must be a time as text, such as "2026-01-02T15:04:05Z"`,
 		`{"due":{}}`:                             `/due is an object; it must be a time as text, such as "2026-01-02T15:04:05Z"`,
 		`[]`:                                     "the body is a list; it must be an object with " + mayHave,
+		`null`:                                   "the body is null; it must be an object with " + mayHave,
 		`"x"`:                                    "the body is a string; it must be an object with " + mayHave,
 		``:                                       "the body is empty; a JSON object is wanted, with " + mayHave,
 		`{`:                                      "the body is not JSON: it ends at byte 1, before it is complete",
