@@ -7,6 +7,13 @@ import (
 	"github.com/parley-hub/parley/message/value"
 )
 
+// CheckInput refuses what Chat would refuse for its messages. A host that makes the
+// session itself asks before it does.
+func CheckInput(rawInput any) error {
+	_, err := turnMessages(value.MapOrEmpty(value.Of(rawInput)))
+	return err
+}
+
 // turnMessages returns what the input adds to the conversation: the user's
 // text, then typed continuations, which are tool calls and results in pairs.
 func turnMessages(input *value.Map) ([]message.Envelope, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-hub/parley/internal/sse"
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/message/transcript"
+	"github.com/parley-hub/parley/message/value"
 	"github.com/parley-hub/parley/server/chat"
 )
 
@@ -86,7 +87,7 @@ func (a *API) say(c *call) error {
 	if err != nil {
 		return fault.Wrap(fault.Invalid, err, "message is not text: %v", err)
 	}
-	if strings.TrimSpace(body.Message) == "" && len(typed) == 0 {
+	if value.Trim(body.Message) == "" && len(typed) == 0 {
 		return fault.New(fault.Invalid, "message is empty; say something")
 	}
 	begun, err := service.Start(c.Context(), chat.Request{

@@ -59,7 +59,11 @@ func (rt route) tag() string {
 func (rt route) parameters() []any {
 	params := openapi.PathParameters(rt.path)
 	for _, p := range rt.query {
-		params = append(params, openapi.Query(p.name, p.kind, p.says))
+		query := openapi.Query(p.name, p.kind, p.says)
+		if p.kind == "integer" {
+			query["schema"].(obj)["minimum"] = p.least()
+		}
+		params = append(params, query)
 	}
 	if rt.stream {
 		params = append(params, openapi.Header("Last-Event-ID", "the id of the last event that was received: the stream goes on after it"))

@@ -54,6 +54,15 @@ func (p param) check(given []string) error {
 	return nil
 }
 
+// least is the smallest number that a parameter takes: there is a sequence 0, and no
+// page of nothing.
+func (p param) least() int {
+	if p.name == "limit" || p.name == "recent_n" {
+		return 1
+	}
+	return 0
+}
+
 // flag reads a boolean parameter; without a value it is true.
 func (c *call) flag(name string) (bool, error) {
 	if !c.URL.Query().Has(name) {

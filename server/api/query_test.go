@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/parley-hub/parley/server/api"
 )
 
 // A parameter that would not select what the caller means is refused by every route,
@@ -39,6 +41,19 @@ func TestParametersAreThoseOfTheRoute(t *testing.T) {
 		s.refused(path, "home=maybe", `home=\"maybe\" is neither true nor false`)
 	}
 	s.refused(at+"/export?form=bundle", "home", "is in no home; leave out home")
+}
+
+// The document says what a number may be.
+func TestDocumentBoundsNumbers(t *testing.T) {
+	t.Parallel()
+	doc := newSite(t).v1.(*api.API).Document()["paths"].(map[string]any)
+	for at, want := range map[[2]string]int{{"/v1/channels", "limit"}: 1, {"/v1/channels/{id}/views/{name}", "recent_n"}: 1, {"/v1/channels/{id}/state", "at"}: 0} {
+		for _, p := range doc[at[0]].(map[string]any)["get"].(map[string]any)["parameters"].([]any) {
+			if p := p.(map[string]any); p["name"] == at[1] && p["schema"].(map[string]any)["minimum"] != want {
+				t.Errorf("%v: %v", at, p)
+			}
+		}
+	}
 }
 
 // The header and the member are one key: two different ones are a mistake of the
@@ -91,7 +106,37 @@ func TestTypedMessagesOfAChatAreAList(t *testing.T) {
 			t.Errorf("%s: %d %v", typed, status, p)
 		}
 	}
+	before := s.sessions()
+	call := `{"role":"assistant","metadata":{"type":"tool_call","tool_name":"t","tool_call_id":"c"}}`
+	for typed, want := range map[string]string{
+		`[` + call + `]`: "every tool call in input_messages needs its result, and the reverse",
+		`[5]`:            "invalid_ai_message_envelope: message must be an array",
+		`[{"role":""}]`:  "invalid_ai_message_envelope: role must be a non-empty string",
+		`[{}]`:           "input_messages may hold tool calls and tool results only",
+	} {
+		status, p := s.ask(operator, "POST", "/v1/chat", `{"agent":"parrot","input_messages":`+typed+`}`)
+		if status != 400 || p["detail"] != want {
+			t.Errorf("%s: %d %v", typed, status, p)
+		}
+	}
+	if after := s.sessions(); after != before {
+		t.Errorf("refusals made %d sessions", after-before)
+	}
+	// Only the contract's white space is trimmed.
+	if status, p := s.ask(operator, "POST", "/v1/chat", `{"agent":"parrot","message":"\u00a0"}`); status != 200 || p["reply"] != "\u00a0" {
+		t.Errorf("a space that is not trimmed: %d %v", status, p)
+	}
 	if status, p := s.ask(operator, "POST", "/v1/chat", `{"agent":"parrot","message":" ","input_messages":null}`); status != 400 || p["detail"] != "message is empty; say something" {
 		t.Errorf("nothing: %d %v", status, p)
 	}
+}
+
+// sessions counts the chat sessions there are.
+func (s *site) sessions() int {
+	s.t.Helper()
+	status, page := s.ask(operator, "GET", "/v1/chat/sessions", "")
+	if status != http.StatusOK {
+		s.t.Fatalf("%d %v", status, page)
+	}
+	return len(page["sessions"].([]any))
 }

@@ -29,9 +29,9 @@ func (s *Service) run(channelID string, r Request, live *running) {
 	defer cancel()
 	claims := &claims{service: s, channel: channelID, request: r, live: live}
 	defer claims.settled()
-	input, err := value.Decode(r.Input)
+	input, err := r.input()
 	if err != nil {
-		live.err = fault.Wrap(fault.Invalid, err, "the request is not JSON: %v", err)
+		live.err = err
 		return
 	}
 	said := value.MapOrEmpty(input).Clone().Set("agent", r.Agent).Set("session_id", r.Session).Set("run_id", r.Run).

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-hub/parley/hub"
 	messages "github.com/parley-hub/parley/message/chat"
 	"github.com/parley-hub/parley/message/transcript"
+	"github.com/parley-hub/parley/message/value"
 )
 
 // Config says how chats are run. Zero values are the defaults.
@@ -93,6 +94,15 @@ type Request struct {
 	Input     jsontext.Value // an object of chat.Dispatcher.Chat
 }
 
+// input decodes what is said.
+func (r *Request) input() (any, error) {
+	input, err := value.Decode(r.Input)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the request is not JSON: %v", err)
+	}
+	return input, nil
+}
+
 // Run is a run that was begun, by this request or an earlier one.
 type Run struct {
 	ID      string
@@ -153,6 +163,14 @@ func (s *Service) Start(ctx context.Context, r Request) (*Run, error) {
 func (s *Service) session(ctx context.Context, r *Request, owner transcript.Owner) (id, channelID string, err error) {
 	if r.Session == "" {
 		if r.Agent, err = s.Agent(ctx, r.Agent); err != nil {
+			return "", "", err
+		}
+		// A refusal leaves no session.
+		input, err := r.input()
+		if err == nil {
+			err = refusal(messages.CheckInput(input))
+		}
+		if err != nil {
 			return "", "", err
 		}
 		id, err = s.store.CreateFor(ctx, r.Run, r.Scope, owner, transcript.Create{AgentSlug: r.Agent})
