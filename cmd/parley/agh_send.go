@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/parley-hub/parley/dialect/agh/wire"
 )
@@ -34,7 +36,8 @@ type aghSending struct {
 func (a *app) aghSend() *cobra.Command {
 	var s aghSending
 	var body, ext, expires string
-	c := a.withNetwork(&cobra.Command{
+	var c *cobra.Command
+	c = a.withNetwork(&cobra.Command{
 		Use:   "send --workspace WORKSPACE --session SESSION --channel CHANNEL --body JSON",
 		Short: "Send a message for a hosted peer",
 		Long: `Send a message for a hosted peer. It is durable when the command returns, and is
@@ -44,10 +47,13 @@ once.`,
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, n *network, _ []string) error {
 		s.Body, s.Ext = json.RawMessage(body), json.RawMessage(ext)
-		if err := s.check(); err != nil {
+		err := noEmptyFlag(c)
+		if err == nil {
+			err = s.check()
+		}
+		if err != nil {
 			return err
 		}
-		var err error
 		if s.ExpiresAt, err = unixTime(expires); err != nil {
 			return err
 		}
@@ -80,6 +86,18 @@ once.`,
 	require(c, "session", "channel", "body")
 	c.MarkFlagsMutuallyExclusive("thread", "direct")
 	return c
+}
+
+// noEmptyFlag refuses a flag that is given without a value, such as --to "$PEER" where
+// PEER is not set: without it, the message would be for everybody.
+func noEmptyFlag(c *cobra.Command) error {
+	var err error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && strings.TrimSpace(f.Value.String()) == "" {
+			err = usageError("--%s is empty; leave it out if there is none", f.Name)
+		}
+	})
+	return err
 }
 
 // claimToken matches a secret of AGH's task service, which must not be in a message.

@@ -126,17 +126,25 @@ func (a *auditOf) copyTexts() {
 	}
 }
 
-// bounded returns a copy with long fields truncated.
+// masked replaces a field that looks like a secret: only body, proof and ext are
+// scanned, and a rejected envelope may have anything anywhere.
+const masked = "[secret]"
+
+// bounded returns a copy with long fields truncated and secrets masked.
 func (a *auditOf) bounded() *auditOf {
 	b := a
 	for i, s := range a.texts() {
-		if len(*s) <= mostText {
+		kept := cut(*s)
+		if wire.LooksSecret(kept) {
+			kept = masked
+		}
+		if kept == *s {
 			continue
 		}
 		if b == a {
 			b = new(*a)
 		}
-		*b.texts()[i] = cut(*s)
+		*b.texts()[i] = kept
 	}
 	return b
 }

@@ -38,7 +38,8 @@ type rig struct {
 	cost   *costs // counts reads from the engine; nil: not counted
 	hub    *hub.Hub
 	server *agh.Server
-	shut   error // if set, nothing is received
+	shut   error        // if set, nothing is received
+	logs   slog.Handler // nil: nothing is logged
 
 	tracing trace.TracerProvider
 }
@@ -89,6 +90,9 @@ func (r *rig) start() {
 		r.engine = r.cost
 	}
 	log := slog.New(slog.DiscardHandler)
+	if r.logs != nil {
+		log = slog.New(r.logs)
+	}
 	r.hub, err = hub.Open(context.Background(), r.engine, hub.Options{
 		Adapters: append(adapter.All(), room.New(room.Options{}), thread.New(thread.Options{}), direct.New(direct.Options{})), Log: log,
 		Limits: hub.Limits{DocumentBytes: 1 << 20}, Tracing: r.tracing,

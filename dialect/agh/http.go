@@ -205,14 +205,26 @@ func (c *call) write(status int, text []byte) {
 // read decodes the request's body. It refuses unknown and duplicate members and wrong
 // types.
 func (c *call) read(into any) error {
-	data, err := io.ReadAll(c.Body)
+	data, err := c.body()
 	if err != nil {
-		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return fault.New(fault.TooLarge, "the request's body has more than %d bytes", large.Limit)
-		}
-		return fault.Wrap(fault.Invalid, err, "the request's body cannot be read: %v", err)
+		return err
 	}
-	err = json.Unmarshal(data, into, json.RejectUnknownMembers(true))
+	return decodeBody(data, into)
+}
+
+func (c *call) body() ([]byte, error) {
+	data, err := io.ReadAll(c.Body)
+	if err == nil {
+		return data, nil
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fault.New(fault.TooLarge, "the request's body has more than %d bytes", large.Limit)
+	}
+	return nil, fault.Wrap(fault.Invalid, err, "the request's body cannot be read: %v", err)
+}
+
+func decodeBody(data []byte, into any) error {
+	err := json.Unmarshal(data, into, json.RejectUnknownMembers(true))
 	var wrong *json.SemanticError
 	switch {
 	case errors.As(err, &wrong) && errors.Is(wrong.Err, json.ErrUnknownName): // its text has names of Go types

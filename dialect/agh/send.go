@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/parley-hub/parley/dialect/agh/wire"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub"
+	"github.com/parley-hub/parley/internal/jsonscan"
 )
 
 // sendBody is a request to send. The runtime sets time, sender and proof.
@@ -49,10 +51,17 @@ type sendAnswer struct {
 
 func (c *call) send(sp *space) error {
 	var body sendBody
-	if err := c.read(&body); err != nil {
-		return err
+	data, err := c.body()
+	if err == nil {
+		err = decodeBody(data, &body)
 	}
-	if err := body.check(sp.name); err != nil {
+	if err == nil {
+		err = body.check(sp.name)
+	}
+	if err == nil {
+		err = noBlank(data)
+	}
+	if err != nil {
 		return err
 	}
 	p, err := sp.session(body.SessionID)
@@ -85,13 +94,13 @@ func (b *sendBody) check(workspace string) error {
 	}
 	switch {
 	case b.Interaction != nil:
-		return &wire.Rejection{Reason: wire.LegacyFieldRejected, Member: "interaction_id", Detail: "it belongs to an older protocol; name a thread or direct room"}
+		return &wire.Rejection{Reason: wire.LegacyFieldRejected, Member: "interaction_id", Detail: "`interaction_id` belongs to an older protocol; name a thread or direct room"}
 	case b.WorkspaceID != "" && b.WorkspaceID != workspace:
 		return fault.New(fault.Invalid, "`workspace_id` is %.100q, and the path names %.100q; give the same, or leave it out", b.WorkspaceID, workspace)
 	case b.SessionID == "":
 		return fault.New(fault.Invalid, "`session_id` is missing; it says which peer sends")
 	case !b.Kind.Known():
-		return &wire.Rejection{Reason: wire.UnsupportedKind, Member: "kind", Detail: "it is one of whois, say, capability, receipt and trace; `direct` is a surface"}
+		return &wire.Rejection{Reason: wire.UnsupportedKind, Member: "kind", Detail: "`kind` is one of whois, say, capability, receipt and trace; `direct` is a surface"}
 	case b.Channel == "":
 		return fault.New(fault.Invalid, "`channel` is missing; it is the one that the session is joined to")
 	case b.Body == nil || b.Body.Kind() == jsontext.KindNull:
@@ -110,6 +119,17 @@ func (b *sendBody) check(workspace string) error {
 		return fault.New(fault.Invalid, "`to` is missing; a direct room's message names the other peer")
 	case b.WorkID != "" && b.To == "" && (b.Kind == wire.Say || b.Kind == wire.Capability):
 		return fault.New(fault.Invalid, "`to` is missing; work is between two peers")
+	}
+	return nil
+}
+
+// noBlank refuses members that are given and say nothing: an empty `to`, taken as
+// absent, would tell everybody what is meant for one.
+func noBlank(request []byte) error {
+	for name, value := range jsonscan.Members(jsonscan.Trim(request)) {
+		if text, ok := jsonscan.Text(value); ok && strings.TrimSpace(text) == "" {
+			return fault.New(fault.Invalid, "`%s` is blank; leave it out if there is none", name)
+		}
 	}
 	return nil
 }
@@ -172,6 +192,12 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 	if err != nil {
 		return "", "", err
 	}
+	if b.ID != "" { // before validation: a repeated request has its answer also when it is not fresh any more
+		known, err := sp.knows(ctx, b.ID)
+		if err != nil || known {
+			return e.ID, e.Direct, err
+		}
+	}
 	if err := p.checkExt(e.Ext); err != nil {
 		return "", "", err
 	}
@@ -191,12 +217,6 @@ func (p *peer) send(ctx context.Context, b *sendBody) (id, direct string, err er
 	}
 	if err := checked.CheckOutgoing(known); err != nil {
 		return "", "", err
-	}
-	if b.ID != "" {
-		known, err := sp.knows(ctx, b.ID)
-		if err != nil || known {
-			return e.ID, e.Direct, err
-		}
 	}
 	if e.To == e.From {
 		return "", "", fault.New(fault.Invalid, "`to` is the sender itself")

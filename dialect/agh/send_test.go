@@ -138,6 +138,33 @@ func TestSend(t *testing.T) {
 		threads := list(r.get("/channels/dock/threads"), "threads")
 		r.Equal([]any{len(threads), threads[0]["message_count"]}, []any{1, 1.0})
 	})
+	runs(t, "a request that is repeated after its end has its answer, whatever became of target and work", agh.Config{}, func(r *rig) {
+		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
+		request := obj{"id": "m-1", "to": "tug.s02", "work_id": "work_1", "expires_at": time.Now().Unix() + 5}
+		first := crane.send(http.StatusOK, request)
+		tug.trace(http.StatusOK, "crane.s01", "completed", nil)
+		r.ask(http.StatusNoContent, "DELETE", "/channels/dock/peers/tug.s02", nil)
+		pass(time.Hour)
+		r.Equal(crane.send(http.StatusOK, request), first)
+		request["id"] = "m-2"
+		crane.send(http.StatusBadRequest, request)
+		for _, id := range []string{strings.Repeat("x", 100_000), "\x00", "a/b", " m-1", "m-1 "} {
+			crane.send(http.StatusBadRequest, obj{"id": id, "expires_at": 1})
+		}
+	})
+	runs(t, "a member that is given is not blank", agh.Config{}, func(r *rig) {
+		crane, tug := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02")
+		for _, member := range []string{"kind", "surface", "thread_id", "direct_id", "to", "work_id", "reply_to", "trace_id", "causation_id", "id", "workspace_id", "channel", "session_id"} {
+			for _, blank := range []string{"", " ", "\t"} {
+				a := crane.send(http.StatusBadRequest, obj{member: blank})
+				if blank == "" {
+					r.Contains(a["error"].(string), "`"+member+"`")
+				}
+			}
+		}
+		r.Equal(len(list(r.get("/channels/dock/threads"), "threads")), 0)
+		r.Equal(tug.inbox(), []string{})
+	})
 	holds(t, "agh-network#87 agh-network#128: lifecycle errors refuse a send and leave nothing", agh.Config{}, func(r *rig) {
 		crane, tug, buoy := r.join("dock", "crane", "crane.s01"), r.join("dock", "tug", "tug.s02"), r.join("dock", "buoy", "buoy.s03")
 		tug.trace(http.StatusConflict, "crane.s01", "working", nil) // unknown

@@ -156,6 +156,9 @@ func (s *SecretScan) text(text string) bool {
 	return slices.ContainsFunc(s.values, func(value string) bool { return strings.Contains(text, value) })
 }
 
+// LooksSecret reports whether a text has the shape of a secret.
+func LooksSecret(text string) bool { return new(SecretScan).text(text) }
+
 // mentionsBearer looks for the word without case, by its rarest letter.
 func mentionsBearer(text string) bool {
 	const word = "bearer"
