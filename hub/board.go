@@ -1,9 +1,8 @@
 package hub
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/fault"
+	internalboard "github.com/parley-hub/parley/hub/internal/board"
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -26,42 +26,8 @@ type board struct {
 	asking sync.Mutex // held while it is brought up to date
 
 	mu      sync.Mutex
-	changed map[string]struct{} // channels to look at again
-	entries map[string]boardEntry
-	byAgent map[string]map[string]struct{} // channels, by whose turn it is
-}
-
-// put replaces the entry of a channel; nil removes it. The board is locked.
-func (b *board) put(id string, e *boardEntry) {
-	if old, ok := b.entries[id]; ok && old.agent != "" {
-		if delete(b.byAgent[old.agent], id); len(b.byAgent[old.agent]) == 0 {
-			delete(b.byAgent, old.agent)
-		}
-	}
-	if e == nil {
-		delete(b.entries, id)
-		return
-	}
-	b.entries[id] = *e
-	if e.agent == "" {
-		return
-	}
-	if b.byAgent[e.agent] == nil {
-		b.byAgent[e.agent] = map[string]struct{}{}
-	}
-	b.byAgent[e.agent][id] = struct{}{}
-}
-
-// boardEntry is the board's entry of a channel.
-type boardEntry struct {
-	agent  string // whose turn it is; empty: nobody's
-	human  bool
-	since  expect.Instant
-	due    expect.Instant // of the turn; 0: never
-	dues   []expect.Instant
-	open   int // requests
-	broken bool
-	waits  bool // for acks: it is pending
+	changed map[string]struct{}  // channels to look at again
+	known   *internalboard.Board // nil: it is not filled
 }
 
 // maxNoted bounds the channels that wait to be read. If more change before the next use,
@@ -77,7 +43,7 @@ func (b *board) note(id string) {
 	}
 	if len(b.changed) >= maxNoted {
 		b.on.Store(false)
-		b.changed, b.entries, b.byAgent = nil, nil, nil
+		b.changed, b.known = nil, nil
 		return
 	}
 	b.changed[id] = struct{}{}
@@ -105,7 +71,7 @@ func (h *Hub) Changed(ctx context.Context) ([]string, error) {
 func (h *Hub) fillBoard(ctx context.Context) error {
 	b := &h.board
 	b.mu.Lock()
-	b.changed, b.entries, b.byAgent = map[string]struct{}{}, map[string]boardEntry{}, map[string]map[string]struct{}{}
+	b.changed, b.known = map[string]struct{}{}, internalboard.New()
 	b.on.Store(true)
 	b.mu.Unlock()
 	for entry, err := range journal.IndexAll(ctx, h.journal, journal.ScanOptions{Prefix: []byte(schema.IndexOpen)}) {
@@ -145,10 +111,9 @@ func (h *Hub) lookAt(ctx context.Context, id string) error {
 	if loaded != nil {
 		loaded.noted.Store(false)
 	}
-	var e boardEntry
-	open := false
+	var e internalboard.Entry
 	_, err := answer(ctx, h, id, func(ch *loadedChannel) (struct{}, error) {
-		e, open = h.boardEntryOf(ch)
+		e = h.boardEntryOf(ch)
 		return struct{}{}, nil
 	})
 	if err != nil && !Deleted(err) && fault.CodeOf(err) != fault.Protocol {
@@ -159,36 +124,32 @@ func (h *Hub) lookAt(ctx context.Context, id string) error {
 	}
 	h.board.mu.Lock()
 	defer h.board.mu.Unlock()
-	if h.board.entries == nil {
-		return nil // given up meanwhile
-	}
-	if open && (e.agent != "" || e.open > 0 || e.broken || e.waits) {
-		h.board.put(id, &e)
-	} else {
-		h.board.put(id, nil)
+	if h.board.known != nil { // else given up meanwhile
+		h.board.known.Put(id, e)
 	}
 	return nil
 }
 
-// boardEntryOf reads a loaded channel, which is locked.
-func (h *Hub) boardEntryOf(ch *loadedChannel) (e boardEntry, open bool) {
+// boardEntryOf reads a loaded channel, which is locked. One that has ended waits for
+// nothing.
+func (h *Hub) boardEntryOf(ch *loadedChannel) (e internalboard.Entry) {
 	if ch.meta.State.Terminal() {
-		return e, false
+		return e
 	}
-	e.broken, e.waits = ch.broken() != nil, ch.meta.State == channel.Pending
+	e.Broken, e.Pending = ch.broken() != nil, ch.meta.State == channel.Pending
 	if ch.extras != nil {
 		for _, asked := range ch.extras.marks.Open {
-			e.open++
+			e.Requests++
 			if !asked.DueAt.IsZero() {
-				e.dues = append(e.dues, expect.InstantOf(asked.DueAt))
+				e.Dues = append(e.Dues, expect.InstantOf(asked.DueAt))
 			}
 		}
 	}
 	if turn := h.expectedIn(ch); turn != nil {
-		e.agent, e.human, e.since = turn.Agent, h.registry.Human(turn.Agent), expect.InstantOf(turn.Since)
-		e.due = expect.InstantOf(turn.Due)
+		e.Agent, e.Human, e.Since = turn.Agent, h.registry.Human(turn.Agent), expect.InstantOf(turn.Since)
+		e.Due = expect.InstantOf(turn.Due)
 	}
-	return e, true
+	return e
 }
 
 // unload removes a channel from the cache if it has no pending batch.
@@ -207,20 +168,22 @@ func (h *Hub) unload(id string) {
 
 // TurnsOf counts the turns that wait for an identity.
 type TurnsOf struct {
-	Waiting int
-	Oldest  time.Time // since when the first of them waits
+	Waiting, Overdue int
+	Oldest           time.Time // since when the first of them waits
 }
 
 // WaitingTurns counts the turns that wait for an identity, as of the last call of
 // Changed.
 func (h *Hub) WaitingTurns(agent string) (t TurnsOf) {
+	now := expect.InstantOf(h.now())
 	h.board.mu.Lock()
 	defer h.board.mu.Unlock()
-	for id := range h.board.byAgent[agent] {
-		if since := h.board.entries[id].since.Time(); t.Waiting == 0 || since.Before(t.Oldest) {
-			t.Oldest = since
-		}
-		t.Waiting++
+	if h.board.known == nil {
+		return t
+	}
+	var oldest expect.Instant
+	if t.Waiting, t.Overdue, oldest = h.board.known.Waiting(agent, now); t.Waiting > 0 {
+		t.Oldest = oldest.Time()
 	}
 	return t
 }
@@ -237,16 +200,19 @@ type Summary struct {
 // Waiting counts overdue turns and open requests, as of the last call of Changed;
 // known is false before the first.
 func (h *Hub) Waiting() (overdue, requests int, known bool) {
+	c, known := h.boardCounts()
+	return c.Overdue, c.Requests, known
+}
+
+// boardCounts counts what the board has; known is false if it is not filled.
+func (h *Hub) boardCounts() (c internalboard.Counts, known bool) {
 	now := expect.InstantOf(h.now())
 	h.board.mu.Lock()
 	defer h.board.mu.Unlock()
-	for _, e := range h.board.entries {
-		requests += e.open
-		if !e.due.IsZero() && e.due < now {
-			overdue++
-		}
+	if h.board.known == nil {
+		return c, false
 	}
-	return overdue, requests, h.board.entries != nil
+	return h.board.known.Count(now, now.Plus(soon)), true
 }
 
 // soon is how far ahead a summary looks for requests that become due.
@@ -265,32 +231,9 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 			s.Active += int(n)
 		}
 	}
-	now := expect.InstantOf(h.now())
-	h.board.mu.Lock()
-	for _, e := range h.board.entries {
-		s.Requests += e.open
-		for _, due := range e.dues {
-			switch {
-			case due < now:
-				s.RequestsOverdue++
-			case due < now.Plus(soon):
-				s.RequestsSoon++
-			}
-		}
-		if e.broken {
-			s.Quarantined++
-		}
-		if e.waits {
-			s.Pending++
-		}
-		if e.agent != "" && e.human {
-			s.WaitingForPeople++
-		}
-		if !e.due.IsZero() && e.due < now {
-			s.Overdue++
-		}
-	}
-	h.board.mu.Unlock()
+	c, _ := h.boardCounts()
+	s.Requests, s.RequestsSoon, s.RequestsOverdue = c.Requests, c.RequestsSoon, c.RequestsOverdue
+	s.Quarantined, s.Pending, s.WaitingForPeople, s.Overdue = c.Broken, c.Pending, c.OfPeople, c.Overdue
 	s.Active = max(s.Active-s.Pending, 0)
 	for _, m := range h.registry.All() {
 		s.Registered++
@@ -304,85 +247,81 @@ func (h *Hub) Summary(ctx context.Context) (Summary, error) {
 	return s, nil
 }
 
-// turnsByDue lists the channels that are overdue, or in which one of some agents is
+// turnsAtOnce is how many turns are copied from the board at once.
+const turnsAtOnce = 256
+
+// turnsByDue yields the channels that are overdue, or in which one of some agents is
 // expected, by when the turn is due, as of the last call of Changed; ok is false if the
 // options request another list or the board is not filled.
-func (h *Hub) turnsByDue(o ListOptions) (list []listPlace, ok bool) {
+func (h *Hub) turnsByDue(o ListOptions) (turns iter.Seq[listPlace], ok bool) {
 	if o.Sort != ByDue || !o.Overdue && o.WaitingFor == nil {
 		return nil, false
 	}
-	h.board.mu.Lock()
-	defer h.board.mu.Unlock()
-	if h.board.entries == nil {
+	q := internalboard.Query{Agents: o.WaitingFor, After: o.After, Newest: o.Newest, Limit: turnsAtOnce}
+	q.People = len(q.Agents) > 1 && !slices.ContainsFunc(q.Agents, func(id string) bool { return !h.registry.Human(id) })
+	if o.Overdue {
+		q.Until = expect.InstantOf(h.now())
+	}
+	if _, _, known := h.Waiting(); !known {
 		return nil, false
 	}
-	add := func(id string, e boardEntry) {
-		due := e.due
-		if due.IsZero() {
-			due = expect.Never
-		}
-		place := fmt.Sprintf("%016x.%s", int64(due), id)
-		if behind := strings.Compare(place, o.After); o.After == "" || o.Newest && behind < 0 || !o.Newest && behind > 0 {
-			list = append(list, listPlace{id, place})
-		}
-	}
-	if o.WaitingFor != nil {
-		for _, agent := range o.WaitingFor {
-			for id := range h.board.byAgent[agent] {
-				add(id, h.board.entries[id])
+	return func(yield func(listPlace) bool) {
+		for {
+			list, next := h.boardTurns(q)
+			for _, t := range list {
+				if !yield(listPlace{t.Channel, t.Place}) {
+					return
+				}
+			}
+			if q.After = next; next == "" {
+				return
 			}
 		}
-	} else {
-		now := expect.InstantOf(h.now())
-		for id, e := range h.board.entries {
-			if !e.due.IsZero() && e.due < now {
-				add(id, e)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b listPlace) int {
-		if o.Newest {
-			a, b = b, a
-		}
-		return strings.Compare(a.place, b.place)
-	})
-	return list, true
+	}, true
 }
 
-// PeoplesTurns lists the turns that people are to take, the first due first, as of the
-// last call of Changed. It has neither triggers nor when turns were handed over.
-func (h *Hub) PeoplesTurns() []Expected {
-	now := h.now()
+func (h *Hub) boardTurns(q internalboard.Query) (list []internalboard.Turn, next string) {
 	h.board.mu.Lock()
-	var turns []Expected
-	for id, e := range h.board.entries {
-		if e.agent != "" && e.human {
-			t := Expected{Channel: id, Agent: e.agent, Since: e.since.Time()}
-			if !e.due.IsZero() {
-				t.Due = e.due.Time()
-				t.Overdue = t.Due.Before(now)
-			}
-			turns = append(turns, t)
-		}
+	defer h.board.mu.Unlock()
+	if h.board.known == nil {
+		return nil, ""
 	}
-	h.board.mu.Unlock()
-	slices.SortFunc(turns, func(a, b Expected) int {
-		return cmp.Or(dueFirst(a.Due, b.Due), a.Since.Compare(b.Since), cmp.Compare(a.Channel, b.Channel))
-	})
-	return turns
+	return h.board.known.Turns(q)
 }
 
-// dueFirst orders by when something is due; what never is comes last.
-func dueFirst(a, b time.Time) int {
-	switch {
-	case a.IsZero() && b.IsZero():
-		return 0
-	case a.IsZero():
-		return 1
-	case b.IsZero():
-		return -1
+// ExpectedQuery selects turns.
+type ExpectedQuery struct {
+	Agent  string // only its turns; empty: those of all people
+	After  string // the place after which the page begins: Next of the page before
+	Newest bool   // the last due first
+	Limit  int
+}
+
+// ListedTurn is a turn with its place in a list.
+type ListedTurn struct {
+	Expected
+	Place string
+}
+
+// ExpectedTurns lists the turns that an identity, or people, are to take, the first due
+// first, as of the last call of Changed. Unlike Turns it hands nothing over. Next
+// continues after the last, and is empty at the end; a page may be short.
+func (h *Hub) ExpectedTurns(ctx context.Context, q ExpectedQuery) (turns []ListedTurn, next string, err error) {
+	from := internalboard.Query{People: q.Agent == "", After: q.After, Newest: q.Newest, Limit: q.Limit}
+	if q.Agent != "" {
+		from.Agents = []string{q.Agent}
 	}
-	return a.Compare(b)
+	list, next := h.boardTurns(from)
+	for _, at := range list {
+		turn, err := answer(ctx, h, at.Channel, func(ch *loadedChannel) (*Expected, error) { return h.expectedIn(ch), nil })
+		if err != nil && !Deleted(err) && fault.CodeOf(err) != fault.Protocol {
+			return nil, "", err
+		}
+		if err == nil && turn != nil && turn.Agent == at.Agent {
+			turns = append(turns, ListedTurn{*turn, at.Place})
+		}
+	}
+	return turns, next, nil
 }
 
 // Invitation is an invitation that has not been answered.
@@ -390,35 +329,70 @@ type Invitation struct {
 	Channel *channel.Metadata
 	Agent   string
 	Due     time.Time
+	Place   string // in a list
 }
 
-// Invitations lists those for one of these agents, the first due first. It reads a
-// bounded number of channels.
-func (h *Hub) Invitations(ctx context.Context, agents []string) (list []Invitation, err error) {
-	scanned := 0
-	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueInvite, "")}
-	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		if scanned++; scanned > maxScanned {
-			break
-		}
-		m, err := h.Channel(ctx, schema.LastPart(entry.Key))
-		if fault.CodeOf(err) == fault.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if m.State != channel.Pending {
-			continue
-		}
-		for _, agent := range m.PendingAcks {
-			if slices.Contains(agents, agent) {
-				list = append(list, Invitation{m, agent, m.CreatedAt.Add(h.opts.InviteAckTimeout)})
-			}
+// InvitationQuery selects invitations.
+type InvitationQuery struct {
+	Of     func(agent string) bool
+	After  string // the place after which the page begins: Next of the page before
+	Newest bool   // the last due first
+	Limit  int
+}
+
+// Invitations lists invitations, the first due first. It reads a bounded number of
+// channels: a page may be short, and Next continues.
+func (h *Hub) Invitations(ctx context.Context, q InvitationQuery) (list []Invitation, next string, err error) {
+	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexDue, schema.DueInvite, ""), Backward: q.Newest}
+	end := ".~" // behind every agent of a channel
+	if q.Newest {
+		end = "."
+	}
+	if cut := strings.LastIndexByte(q.After, '.'); cut > 0 {
+		at := append(slices.Clone(scan.Prefix), strings.Replace(q.After[:cut], ".", "/", 1)...)
+		if scan.From = at; q.Newest {
+			scan.From, scan.To = nil, append(at, 0)
 		}
 	}
-	return list, nil
+	scanned, last := 0, ""
+	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
+		if err != nil {
+			return nil, "", unavailable(err)
+		}
+		if scanned++; scanned > maxScanned {
+			return list, last, nil
+		}
+		at := ByDue.place(entry)
+		m, err := h.Channel(ctx, at.id)
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return nil, "", err
+		}
+		if err == nil && m.State == channel.Pending {
+			for _, i := range h.invitations(m, at.place, q) {
+				if len(list) == q.Limit {
+					return list, last, nil
+				}
+				last, list = i.Place, append(list, i)
+			}
+		}
+		last = at.place + end
+	}
+	return list, "", nil
+}
+
+// invitations lists those of a channel that a query selects.
+func (h *Hub) invitations(m *channel.Metadata, place string, q InvitationQuery) (list []Invitation) {
+	for _, agent := range m.PendingAcks {
+		i := Invitation{m, agent, m.CreatedAt.Add(h.opts.InviteAckTimeout), place + "." + agent}
+		if behind := strings.Compare(i.Place, q.After); q.Of(agent) && (q.After == "" || behind != 0 && q.Newest == (behind < 0)) {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b Invitation) int {
+		if q.Newest {
+			a, b = b, a
+		}
+		return strings.Compare(a.Place, b.Place)
+	})
+	return list
 }

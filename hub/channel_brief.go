@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-hub/parley/channel"
 	"github.com/parley-hub/parley/envelope"
-	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/hub/internal/expect"
 	"github.com/parley-hub/parley/hub/internal/schema"
 	"github.com/parley-hub/parley/journal"
@@ -161,27 +160,6 @@ func (h *Hub) situationOf(ch *loadedChannel) expect.Situation {
 		s.Asked = ch.extras.marks.Asked
 	}
 	return s
-}
-
-// ExpectedOf lists the turns that an identity is to take, by age of the channel, at most
-// limit of them. Unlike Turns it hands nothing over.
-func (h *Hub) ExpectedOf(ctx context.Context, agent string, limit int) (turns []Expected, err error) {
-	scan := journal.ScanOptions{Prefix: schema.Key(schema.IndexTurn, agent, "")}
-	for entry, err := range journal.IndexAll(ctx, h.journal, scan) {
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		turn, err := answer(ctx, h, schema.Listed(entry), func(ch *loadedChannel) (*Expected, error) { return h.expectedIn(ch), nil })
-		if err != nil && fault.CodeOf(err) != fault.NotFound {
-			return nil, err
-		}
-		if turn != nil && turn.Agent == agent {
-			if turns = append(turns, *turn); len(turns) >= limit {
-				break
-			}
-		}
-	}
-	return turns, nil
 }
 
 // maxLast is how many envelopes are looked at for the last that a reader may see.

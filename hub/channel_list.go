@@ -180,7 +180,7 @@ type listPlace struct{ id, place string }
 func (h *Hub) listed(ctx context.Context, o ListOptions) iter.Seq2[listPlace, error] {
 	if turns, ok := h.turnsByDue(o); ok {
 		return func(yield func(listPlace, error) bool) {
-			for _, at := range turns {
+			for at := range turns {
 				if !yield(at, nil) {
 					return
 				}
@@ -317,6 +317,9 @@ func (h *Hub) mentions(m *channel.Metadata, text string) bool {
 	}
 	return has(m.Manifest.Type) || slices.ContainsFunc(m.Participants, func(p channel.Participant) bool { return has(h.Name(p.Agent)) })
 }
+
+// Human reports whether an identity is registered as a person.
+func (h *Hub) Human(id string) bool { return h.registry.Human(id) }
 
 // People lists the ids of those who are registered as people.
 func (h *Hub) People() []string {

@@ -43,10 +43,10 @@ type Turn struct {
 	Overdue    bool       `json:"overdue"`
 }
 
-// Turns lists the turns that an identity, by name or id, is to take. Listing does not
-// count as handing over.
-func (c *Client) Turns(ctx context.Context, agent string) (*Page[Turn], error) {
-	return list[Turn](ctx, c, "agents/"+url.PathEscape(agent)+"/turns", "turns", nil)
+// Turns lists the turns that an identity, by name or id, is to take, the first due first.
+// The query has after and limit. Listing does not count as handing over.
+func (c *Client) Turns(ctx context.Context, agent string, query url.Values) (*Page[Turn], error) {
+	return list[Turn](ctx, c, "agents/"+url.PathEscape(agent)+"/turns", "turns", query)
 }
 
 // ReadUpTo is how far the readers of an identity have acknowledged a channel.

@@ -65,3 +65,18 @@ func arguments(use string) []string {
 	}
 	return words
 }
+
+// missingFlags says of cobra's error about required flags which to add.
+func missingFlags(c *cobra.Command, err error) error {
+	names, ok := strings.CutPrefix(err.Error(), `required flag(s) "`)
+	names, ends := strings.CutSuffix(names, `" not set`)
+	if !ok || !ends {
+		return err
+	}
+	list := strings.Split(names, `", "`)
+	is := "is"
+	if len(list) > 1 {
+		is = "are"
+	}
+	return usageError("--%s %s missing: %s", strings.Join(list, " and --"), is, c.UseLine())
+}

@@ -99,3 +99,12 @@ func findTask(ctx context.Context, hub *v1.Client, ref string) (string, error) {
 		return items, page.Next, nil
 	})
 }
+
+// requestID is the id of a request in a list; turns and invitations are answered in their
+// channel, and have none that a command takes.
+func (a *app) requestID(r *v1.Request) string {
+	if (r.Kind == "turn" || r.Kind == "invite") && !a.wideOutput() {
+		return "-"
+	}
+	return cell(r.ID)
+}

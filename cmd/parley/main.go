@@ -76,6 +76,7 @@ func run(ctx context.Context, args []string, std streams, environ []string) int 
 	if err == nil {
 		return exitFine
 	}
+	err = missingFlags(called, err)
 	code := exitFailed
 	if !a.begun {
 		code = exitUsage

@@ -35,7 +35,7 @@ func (a *app) requestsList() *cobra.Command {
 		example: "  parley requests list --state open --sort due",
 		none:    "There are no such requests.",
 		columns: []column{
-			{"REQUEST", flexible},
+			{"REQUEST", ids},
 			{"STATE", fixed},
 			{"KIND", flexible},
 			{"DUE", fixed},
@@ -65,7 +65,7 @@ func (a *app) requestsList() *cobra.Command {
 			when = due(&r.DueAt, time.Now().After(r.DueAt))
 		}
 		name := func(id string) string { return cell(cmp.Or(names[id], id, "-")) }
-		return []string{cell(r.ID), string(r.State), cell(r.Kind), when, name(r.AskedBy), name(r.For), cell(r.Title), r.Channel}
+		return []string{a.requestID(r), string(r.State), cell(r.Kind), when, name(r.AskedBy), name(r.For), cell(r.Title), r.Channel}
 	})
 }
 

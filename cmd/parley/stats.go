@@ -80,10 +80,21 @@ func figureOf(series string) func(float64) string {
 	if series == "heap" || series == "disk_free" || strings.HasSuffix(series, "_bytes") {
 		return screen.Size
 	}
-	return func(v float64) string {
-		if math.Abs(v) >= 1e5 {
-			return strconv.FormatFloat(math.Round(v), 'f', -1, 64) // without an exponent
-		}
-		return strconv.FormatFloat(v, 'g', 6, 64)
+	if strings.HasPrefix(series, "sync_") { // seconds
+		return func(v float64) string { return strconv.FormatFloat(v*1000, 'f', 1, 64) + " ms" }
 	}
+	return func(v float64) string {
+		if math.Abs(v) >= 100 {
+			v = math.Round(v) // without an exponent
+		}
+		return strconv.FormatFloat(v, 'f', decimals(v), 64)
+	}
+}
+
+// decimals returns how many decimals show three digits of a number.
+func decimals(v float64) int {
+	if v == math.Trunc(v) {
+		return 0
+	}
+	return min(max(2-int(math.Floor(math.Log10(math.Abs(v)))), 0), 6)
 }

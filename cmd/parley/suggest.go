@@ -62,6 +62,7 @@ func suggestOthers(root *cobra.Command) {
 		c.SuggestFor = otherNames[c.Name()]
 		suggestBelow(c)
 	}
+	root.SuggestionsMinimumDistance = 1 // names as short as ours are two letters from each other
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 		if !unknown {

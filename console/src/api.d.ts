@@ -135,7 +135,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the turns that are an identity's to take. Looking does not count as handing over. */
+        /** Lists the turns that are an identity's to take, the first due first. Looking does not count as handing over. */
         get: operations["agentTurns"];
         put?: never;
         post?: never;
@@ -1931,6 +1931,8 @@ export interface components {
             names: {
                 [key: string]: string;
             };
+            next: string;
+            prev: string;
             turns: {
                 channel_id: string;
                 /** Format: date-time */
@@ -2500,6 +2502,10 @@ export interface operations {
     agentTurns: {
         parameters: {
             query?: {
+                /** @description go on after this one: the page before says it as next. A page looks at a bounded number of entries: where filters select few of them it may be short, or empty, and have a next */
+                after?: string;
+                /** @description the page in front of this place: a page says it as prev */
+                before?: string;
                 /** @description at most so many; 50 unless told, never more than limits.page, and fewer where they are large */
                 limit?: number;
             };

@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/envelope"
+	"github.com/parley-hub/parley/request"
 )
 
 // Line returns an envelope of a channel as one line for a person. It has no
@@ -42,6 +43,9 @@ func describe(ev *v1.Event) (text string, quiet bool) {
 		Routing struct {
 			Kind, Tool, Reason, Target string
 		} `json:"routing"`
+		Title   string                              `json:"title"`
+		Choices []struct{ ID string }               `json:"choices"`
+		Answer  struct{ Choice, Text, Note string } `json:"answer"`
 	}
 	_ = json.Unmarshal(ev.Data, &data) // data of another form is shown unchanged
 	switch ev.Type {
@@ -60,6 +64,16 @@ func describe(ev *v1.Event) (text string, quiet bool) {
 		return strings.TrimPrefix(ev.Type, "ag2.channel.") + " (" + data.Reason + ")", true
 	case envelope.TypeInvite, envelope.TypeInviteAck, envelope.TypeInviteReject, envelope.TypeOpened:
 		return strings.TrimPrefix(ev.Type, "ag2.channel."), true
+	case request.TypeRequest:
+		text := "[asks] " + data.Title
+		for i, choice := range data.Choices {
+			text += []string{" (", "|"}[min(i, 1)] + choice.ID
+		}
+		return text + strings.Repeat(")", min(len(data.Choices), 1)), false
+	case request.TypeAnswer:
+		return strings.Join(strings.Fields("[answers] "+data.Answer.Choice+" "+data.Answer.Text+" "+data.Answer.Note), " "), false
+	case request.TypeExpired, request.TypeCancelled:
+		return "[the request is " + strings.TrimPrefix(ev.Type, "parley.request.") + "] " + data.Reason, true
 	}
 	return ev.Type + " " + string(ev.Data), strings.HasPrefix(ev.Type, "ag2.")
 }

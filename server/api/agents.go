@@ -41,7 +41,7 @@ type connectionBody struct {
 }
 
 // maxChannelsCounted bounds how many open channels of an identity are counted.
-const maxChannelsCounted = 10_000
+const maxChannelsCounted = 1000
 
 type agentPage struct {
 	Agents []jsontext.Value `json:"agents"`
@@ -194,7 +194,9 @@ func (a *API) removeAgent(c *call) error {
 }
 
 type turnPage struct {
-	Turns []waitingTurn     `json:"turns"`
+	Turns []jsontext.Value  `json:"turns"`
+	Next  string            `json:"next"`
+	Prev  string            `json:"prev"`
 	Names map[string]string `json:"names"` // of the agent, by id
 }
 
@@ -220,8 +222,8 @@ func (a *API) ownAgent(c *call) (hub.Profile, error) {
 	return p, err
 }
 
-// agentTurns lists the turns that an agent is to take. It does not count as handing
-// them over.
+// agentTurns lists the turns that an agent is to take, the first due first. It does not
+// count as handing them over.
 func (a *API) agentTurns(c *call) error {
 	p, err := a.ownAgent(c)
 	if err != nil {
@@ -231,30 +233,37 @@ func (a *API) agentTurns(c *call) error {
 	if err != nil {
 		return err
 	}
-	turns, err := a.hub.ExpectedOf(c.Context(), p.ID(), limit.entries)
+	if err := a.watches.refresh(c.Context()); err != nil {
+		return err
+	}
+	page := turnPage{Names: map[string]string{p.ID(): p.Passport.Name}}
+	place := func(t hub.ListedTurn) string { return t.Place }
+	page.Turns, page.Prev, page.Next, err = bothWays(c, limit, hub.ByDue.ValidPlace, place, func(n int, after string, backward bool) ([]hub.ListedTurn, string, error) {
+		return a.hub.ExpectedTurns(c.Context(), hub.ExpectedQuery{Agent: p.ID(), After: after, Newest: backward, Limit: n})
+	}, counted(c, func(t hub.ListedTurn) ([]byte, error) { return a.encodeTurn(c, t.Expected) }))
 	if err != nil {
 		return err
 	}
-	page := turnPage{Turns: []waitingTurn{}, Names: map[string]string{p.ID(): p.Passport.Name}}
-	for _, t := range turns {
-		m, err := a.hub.Channel(c.Context(), t.Channel)
-		if err != nil {
-			return err
-		}
-		sees, err := a.sight(c.Context(), t.Channel, c.who.eyes())
-		if err != nil {
-			return err
-		}
-		title, err := a.title(c.Context(), m, sees)
-		if err != nil {
-			return err
-		}
-		page.Turns = append(page.Turns, waitingTurn{
-			ChannelID: t.Channel, Title: title, Type: m.Manifest.Type, EnvelopeID: optional(t.Trigger),
-			Since: t.Since.UTC(), HandedAt: maybeAt(t.Handed), DueAt: maybeAt(t.Due), Overdue: t.Overdue,
-		})
-	}
 	return c.write(http.StatusOK, page)
+}
+
+func (a *API) encodeTurn(c *call, t hub.Expected) ([]byte, error) {
+	m, err := a.hub.Channel(c.Context(), t.Channel)
+	if err != nil {
+		return nil, err
+	}
+	sees, err := a.sight(c.Context(), t.Channel, c.who.eyes())
+	if err != nil {
+		return nil, err
+	}
+	title, err := a.title(c.Context(), m, sees)
+	if err != nil {
+		return nil, err
+	}
+	return encode(waitingTurn{
+		ChannelID: t.Channel, Title: title, Type: m.Manifest.Type, EnvelopeID: optional(t.Trigger),
+		Since: t.Since.UTC(), HandedAt: maybeAt(t.Handed), DueAt: maybeAt(t.Due), Overdue: t.Overdue,
+	})
 }
 
 type cursorPage struct {

@@ -10,8 +10,12 @@ import (
 	"github.com/parley-hub/parley/server/problem"
 )
 
-// maxCloses is how many channels one call closes.
-const maxCloses = 1000
+// maxCloses is how many channels one call closes, and maxCloseFetches how many times it
+// looks for them: each looks at a bounded number of channels.
+const (
+	maxCloses       = 1000
+	maxCloseFetches = 16
+)
 
 // closeFilter selects channels as the parameters of the list do.
 type closeFilter struct {
@@ -127,7 +131,7 @@ func (a *API) closing(c *call, body *closeManyBody) (ids []string, next string, 
 	if o.States == nil {
 		o.States = []channel.Lifecycle{channel.Pending, channel.Active, channel.Closing}
 	}
-	for {
+	for fetches := 1; ; fetches++ {
 		o.Limit = maxCloses - len(ids)
 		var page []hub.ListedChannel
 		if page, next, err = a.as(c).ChannelPage(c.Context(), o); err != nil {
@@ -136,7 +140,7 @@ func (a *API) closing(c *call, body *closeManyBody) (ids []string, next string, 
 		for _, found := range page {
 			ids = append(ids, found.ID)
 		}
-		if o.After = next; next == "" || len(ids) >= maxCloses {
+		if o.After = next; next == "" || len(ids) >= maxCloses || fetches == maxCloseFetches {
 			return ids, next, nil
 		}
 	}

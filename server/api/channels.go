@@ -298,7 +298,7 @@ func unlessNull(v jsontext.Value) jsontext.Value {
 func (a *API) actor(c *call, field, name string) (string, error) {
 	name = cmp.Or(name, c.who.Agent)
 	if name == "" {
-		return "", fault.New(fault.Invalid, "say for whom you act, by name or id, in the field %s (--as NAME of a command): your key is of role %s", field, c.who.Role).Because(fault.NoActor)
+		return "", fault.New(fault.Invalid, "say for whom you act, by name or id, in the field %s (--as NAME of a command): the role %s is no agent's", field, c.who.Role).Because(fault.NoActor)
 	}
 	p, err := a.agent(name)
 	if err != nil {

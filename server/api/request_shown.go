@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -54,95 +55,119 @@ const (
 	kindInvite = "invite"
 )
 
-// maxWaits bounds how many are listed of each.
-const maxWaits = 1000
+// wait is a turn or an invitation in the form of a request, with its place in a list.
+type wait struct {
+	hub.Request
+	place string
+}
+
+// validWait reports whether a text can be the place of a wait.
+func validWait(text string) bool {
+	return len(text) > 17 && len(text) < 200 && text[16] == '.' && strings.Trim(text[:16], "0123456789abcdef") == ""
+}
 
 // listWaits lists the turns that people are to take, or the invitations that they
-// have not answered.
+// have not answered, the first due first.
 func (a *API) listWaits(c *call, q hub.RequestQuery, newest bool, limit bounds, page *requestPage, show func(hub.Request) ([]byte, error)) error {
 	position, err := a.hub.Now(c.Context())
 	if err != nil {
 		return err
 	}
 	page.Position = position.String()
-	var all []hub.Request
-	if q.State == "" || q.State == request.Open {
-		if all, err = a.waits(c, q); err != nil {
-			return err
-		}
+	if err := a.watches.refresh(c.Context()); err != nil {
+		return err
 	}
-	if newest {
-		slices.Reverse(all)
+	from := func(n int, after string, backward bool) ([]wait, string, error) {
+		switch {
+		case q.State != "" && q.State != request.Open, q.As == "" && q.For != "" && !a.hub.Human(q.For):
+			return nil, "", nil
+		case q.Kind == kindInvite:
+			return a.invites(c.Context(), q, hub.InvitationQuery{After: after, Newest: newest != backward, Limit: n})
+		}
+		return a.turns(c.Context(), q, hub.ExpectedQuery{Agent: cmp.Or(q.As, q.For), After: after, Newest: newest != backward, Limit: n})
 	}
-	valid := func(id string) bool { return strings.HasPrefix(id, q.Kind+".") && len(id) < 200 }
-	page.Requests, page.Prev, page.Next, err = bothWays(c, limit, valid, func(r hub.Request) string { return r.ID }, func(n int, after string, backward bool) ([]hub.Request, string, error) {
-		list := all
-		if backward {
-			list = slices.Clone(all)
-			slices.Reverse(list)
-		}
-		// If that one is gone, the list starts at the beginning.
-		list = list[slices.IndexFunc(list, func(r hub.Request) bool { return r.ID == after })+1:]
-		if len(list) <= n {
-			return list, "", nil
-		}
-		return list[:n], list[n-1].ID, nil
-	}, show)
+	page.Requests, page.Prev, page.Next, err = bothWays(c, limit, validWait, func(w wait) string { return w.place }, from,
+		func(w wait) ([]byte, error) { return show(w.Request) })
 	if err != nil {
 		return err
 	}
-	page.listTotal, err = c.total(func() (hub.Total, error) { return hub.Total{Count: len(all), Exact: len(all) < maxWaits}, nil })
+	page.listTotal, err = c.total(func() (t hub.Total, err error) {
+		for after := ""; ; {
+			list, next, err := from(mostFetch, after, false)
+			if err != nil {
+				return t, err
+			}
+			for range list {
+				if !t.Add() {
+					return t, nil
+				}
+			}
+			if after = next; next == "" || len(list) < mostFetch {
+				t.Exact = next == ""
+				return t, nil
+			}
+		}
+	})
 	return err
 }
 
-// waits returns the turns and invitations of people in the form of requests.
-func (a *API) waits(c *call, q hub.RequestQuery) (all []hub.Request, err error) {
-	ctx := c.Context()
-	add := func(r hub.Request) {
-		if (q.As == "" || q.As == r.For) && (q.For == "" || q.For == r.For) && (q.AskedBy == "" || q.AskedBy == r.AskedBy) &&
-			(q.Channel == "" || q.Channel == r.Channel) && len(all) < maxWaits {
-			r.ID, r.State = r.Kind+"."+r.Channel+"."+r.For, request.Open
-			all = append(all, r)
+// waits reports whether a query selects what a person is expected to do.
+func waits(q hub.RequestQuery, r *hub.Request) bool {
+	r.ID, r.State = r.Kind+"."+r.Channel+"."+r.For, request.Open
+	return (q.As == "" || q.As == r.For) && (q.For == "" || q.For == r.For) && (q.AskedBy == "" || q.AskedBy == r.AskedBy) &&
+		(q.Channel == "" || q.Channel == r.Channel)
+}
+
+// invites lists the invitations that a query selects.
+func (a *API) invites(ctx context.Context, q hub.RequestQuery, from hub.InvitationQuery) (list []wait, next string, err error) {
+	from.Of = func(agent string) bool {
+		if q.As != "" || q.For != "" {
+			return agent == cmp.Or(q.As, q.For)
+		}
+		return a.hub.Human(agent)
+	}
+	found, next, err := a.hub.Invitations(ctx, from)
+	for _, i := range found {
+		r := hub.Request{
+			Kind: kindInvite, Channel: i.Channel.ID, AskedBy: i.Channel.Creator, For: i.Agent, AskedAt: i.Channel.CreatedAt.UTC(), DueAt: i.Due.UTC(),
+			Title: a.hub.Name(i.Channel.Creator) + " invites " + a.hub.Name(i.Agent), IfNobodyAnswers: "the channel is not opened",
+		}
+		if waits(q, &r) {
+			list = append(list, wait{r, i.Place})
 		}
 	}
-	if q.Kind == kindInvite {
-		invited := a.hub.People()
-		if q.As != "" {
-			invited = []string{q.As}
+	return list, next, err
+}
+
+// maxWaitsScanned is how many turns a fetch of a narrow selection looks at.
+const maxWaitsScanned = 1000
+
+// turns lists the turns that a query selects.
+func (a *API) turns(ctx context.Context, q hub.RequestQuery, from hub.ExpectedQuery) (list []wait, next string, err error) {
+	for n, scanned := from.Limit, 0; ; from.After = next {
+		from.Limit = n - len(list)
+		var found []hub.ListedTurn
+		if found, next, err = a.hub.ExpectedTurns(ctx, from); err != nil {
+			return nil, "", err
 		}
-		list, err := a.hub.Invitations(ctx, invited)
-		if err != nil {
-			return nil, err
+		for _, t := range found {
+			m, err := a.hub.Channel(ctx, t.Channel)
+			if fault.CodeOf(err) == fault.NotFound {
+				continue
+			}
+			if err != nil {
+				return nil, "", err
+			}
+			r := hub.Request{
+				Kind: kindTurn, Channel: t.Channel, AskedBy: m.Creator, For: t.Agent, AskedAt: t.Since.UTC(), DueAt: t.Due.UTC(),
+				Title: a.hub.Name(t.Agent) + " is expected to speak",
+			}
+			if waits(q, &r) {
+				list = append(list, wait{r, t.Place})
+			}
 		}
-		for _, i := range list {
-			add(hub.Request{
-				Kind: kindInvite, Channel: i.Channel.ID, AskedBy: i.Channel.Creator, For: i.Agent, AskedAt: i.Channel.CreatedAt.UTC(), DueAt: i.Due.UTC(),
-				Title: a.hub.Name(i.Channel.Creator) + " invites " + a.hub.Name(i.Agent), IfNobodyAnswers: "the channel is not opened",
-			})
+		if scanned += from.Limit; next == "" || len(list) >= n || scanned >= maxWaitsScanned {
+			return list, next, nil
 		}
-		return all, nil
 	}
-	if err := a.watches.refresh(ctx); err != nil {
-		return nil, err
-	}
-	turns := a.hub.PeoplesTurns()
-	if q.As != "" {
-		if turns, err = a.hub.ExpectedOf(ctx, q.As, maxWaits); err != nil {
-			return nil, err
-		}
-	}
-	for _, t := range turns {
-		m, err := a.hub.Channel(ctx, t.Channel)
-		if fault.CodeOf(err) == fault.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		add(hub.Request{
-			Kind: kindTurn, Channel: t.Channel, AskedBy: m.Creator, For: t.Agent, AskedAt: t.Since.UTC(), DueAt: t.Due.UTC(),
-			Title: a.hub.Name(t.Agent) + " is expected to speak",
-		})
-	}
-	return all, nil
 }

@@ -173,8 +173,8 @@ func (a *API) routes() []route {
 		},
 		{
 			method: "GET", path: "/v1/agents/{id}/turns", name: "agentTurns",
-			says: "Lists the turns that are an identity's to take. Looking does not count as handing over.",
-			role: access.Reader, query: []param{limitParam}, status: http.StatusOK, answer: "TurnPage", serve: a.agentTurns,
+			says: "Lists the turns that are an identity's to take, the first due first. Looking does not count as handing over.",
+			role: access.Reader, query: []param{pageParam, beforeParam, limitParam}, status: http.StatusOK, answer: "TurnPage", serve: a.agentTurns,
 		},
 		{
 			method: "GET", path: "/v1/agents/{id}/cursors", name: "agentCursors",

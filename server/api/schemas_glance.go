@@ -25,7 +25,7 @@ func glanceSchemas() obj {
 			},
 			"requests_open": number, "quarantined": flag,
 		}),
-		"TurnPage": fieldsOf(obj{"names": labels, "turns": list(fieldsOf(obj{
+		"TurnPage": fieldsOf(obj{"next": text, "prev": text, "names": labels, "turns": list(fieldsOf(obj{
 			"channel_id": text, "title": text, "type": text, "envelope_id": maybe, "since": instant, "handed_at": maybeTime, "due_at": maybeTime, "overdue": flag,
 		}))}),
 		"CursorPage": fieldsOf(obj{"next": text, "prev": text, "channels": list(fieldsOf(obj{

@@ -79,17 +79,13 @@ func (a *API) summaryFor(ctx context.Context, who caller) (s wire.Summary, err e
 	if s.Channels.Active, err = a.hub.OpenChannelsOf(ctx, id, maxAgentSummary); err != nil {
 		return s, err
 	}
-	turns, err := a.hub.ExpectedOf(ctx, id, maxAgentSummary)
-	if err != nil {
+	if err := a.watches.refresh(ctx); err != nil {
 		return s, err
 	}
-	for _, t := range turns {
-		if t.Overdue {
-			s.Channels.Overdue++
-		}
-	}
+	turns := a.hub.WaitingTurns(id)
+	s.Channels.Overdue = turns.Overdue
 	if a.person(id).Kind == string(identity.Human) {
-		s.Channels.WaitingForPeople = len(turns)
+		s.Channels.WaitingForPeople = turns.Waiting
 	}
 	open, err := a.hub.Requests(ctx, hub.RequestQuery{State: request.Open, As: id, Limit: maxAgentSummary})
 	if err != nil {

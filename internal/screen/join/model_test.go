@@ -133,6 +133,22 @@ func TestARefusedLineCanBeSaidOtherwise(t *testing.T) {
 	s.Shows("anyone may speak", "> too early!")
 }
 
+// The end of a refusal, and how a request is answered, are shown whatever their length.
+func TestLongLinesAboveTheInputAreWrapped(t *testing.T) {
+	t.Parallel()
+	s := inTalk(t)
+	s.Type("ahoy")
+	s.press(tea.KeyEnter)
+	s.Send(join.Did{Line: "ahoy", Err: fault.New(fault.Protocol, "conversation expects the first send from its initiator 'parrot', not from 'hana'; it is the turn of parrot")})
+	s.Shows("turn of parrot", "> ahoy")
+	asked := v1.Request{
+		ID: "0190cccccccccccccccccccccccccccc", Channel: "0190aaaa", State: request.Open, Choices: []request.Choice{{ID: "approve"}, {ID: "deny"}},
+		Title: "May the replica of the order store be promoted while the backup of today is still being copied?",
+	}
+	s.looks(talk(), join.Waiting{Requests: []v1.Request{asked}})
+	s.Shows("approve|deny")
+}
+
 func TestInvitationsAndRequestsAreShownAboveTheInput(t *testing.T) {
 	t.Parallel()
 	s := inTalk(t)

@@ -160,9 +160,30 @@ func (m *Model) asked() []string {
 	return list
 }
 
-// room returns how many lines of the channel fit, besides the title, the status
-// and the input.
-func (m *Model) room() int { return max(m.height-3-len(m.asked()), 1) }
+// room returns how many lines of the channel fit, besides the title, the foot and the
+// input.
+func (m *Model) room() int { return max(m.height-2-len(m.foot()), 1) }
+
+// maxWrapped is how many lines of the window a line of the foot takes.
+const maxWrapped = 3
+
+// foot returns what stands above the input: the requests that wait, and the status. Long
+// lines are wrapped, because their ends say what can be done.
+func (m *Model) foot() (lines []string) {
+	for _, line := range m.asked() {
+		lines = append(lines, screen.Bold(line))
+	}
+	lines = append(lines, m.status())
+	if m.height < screen.Height {
+		return lines
+	}
+	var wrapped []string
+	for _, line := range lines {
+		part := strings.Split(ansi.Wrap(line, m.width, " "), "\n")
+		wrapped = append(wrapped, part[:min(len(part), maxWrapped)]...)
+	}
+	return wrapped
+}
 
 // wrapped returns the channel's last lines, wrapped at the window's width: at
 // least that many of them, if there are.
@@ -189,10 +210,7 @@ func (m *Model) drawTalk() []string {
 	for len(lines) < room+1 {
 		lines = append(lines, "")
 	}
-	for _, line := range m.asked() {
-		lines = append(lines, screen.Bold(line))
-	}
-	return append(lines, m.status(), m.input.View())
+	return append(append(lines, m.foot()...), m.input.View())
 }
 
 // status returns the line above the input: what matters most now.

@@ -26,7 +26,7 @@ type Waiting struct {
 
 // WhatWaits returns what waits for an identity.
 func WhatWaits(ctx context.Context, hub *v1.Client, id string) (*Waiting, error) {
-	turns, err := hub.Turns(ctx, id)
+	turns, err := hub.Turns(ctx, id, nil)
 	if err != nil {
 		return nil, err
 	}
