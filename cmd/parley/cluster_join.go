@@ -42,7 +42,7 @@ func connectCluster(cfg config.Cluster) (*jetstream.Log, error) {
 	}
 	log, err := jetstream.Connect(jetstream.Options{URL: natsServers(cfg), Cluster: cfg.Name, NATS: proof})
 	if err != nil {
-		return nil, fmt.Errorf("cluster.url %s: %w%s", shownServers(cfg), err, connectRemedy(err))
+		return nil, fmt.Errorf("cluster.url %s: %w%s", shownServers(cfg), natsError{err}, connectRemedy(err))
 	}
 	return log, nil
 }
@@ -58,8 +58,17 @@ const catchUpTimeout = 10 * time.Minute
 func checkCluster(ctx context.Context, cfg config.Cluster, log *jetstream.Log) (warnings []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	return log.Check(ctx, jetstream.Requirements{Replicas: cfg.Replicas, Monitor: cfg.Monitor, AssumeSync: cfg.AssumeSync})
+	warnings, err = log.Check(ctx, jetstream.Requirements{Replicas: cfg.Replicas, Monitor: cfg.Monitor, AssumeSync: cfg.AssumeSync})
+	if err != nil {
+		err = natsError{err}
+	}
+	return warnings, err
 }
+
+// natsError is an error of the NATS servers, so that the hints for a hub do not apply.
+type natsError struct{ error }
+
+func (e natsError) Unwrap() error { return e.error }
 
 // clusterState requests the state of the first shard until the servers have a leader.
 func clusterState(ctx context.Context, cfg config.Cluster, log port.Log) (port.State, error) {

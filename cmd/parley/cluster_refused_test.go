@@ -30,8 +30,10 @@ func TestStartUpChecks(t *testing.T) {
 	}{
 		"nobody is asked whether they sync": {[]string{"cluster", "init", at}, []string{"cluster.monitor", "cluster.assume_sync", "sync_interval: always"}},
 		"fewer servers than replicas":       {[]string{"cluster", "init", at, "--set", "cluster.monitor=" + monitors[0]}, []string{"1 NATS servers answer, 3 are needed"}},
-		"a monitor that does not answer":    {[]string{"cluster", "init", at, "--set", "cluster.monitor=http://127.0.0.1:1"}, []string{"http://127.0.0.1:1", "cluster.monitor"}},
-		"no server":                         {[]string{"cluster", "status", "--cluster=nats://user:secret@127.0.0.1:1"}, []string{"cluster.url"}},
+		"a monitor that does not answer":    {[]string{"cluster", "init", at, "--set", "cluster.monitor=http://127.0.0.1:1"}, []string{"http://127.0.0.1:1", "cluster.monitor", "start the NATS servers"}},
+		"one monitor for three servers":     {[]string{"cluster", "init", at, "--set", "cluster.monitor=" + monitors[0] + "," + monitors[0] + "/," + monitors[0]}, []string{"are the same NATS server, nats-1", "list the monitoring address of each server once"}},
+		"the port of clients as a monitor":  {[]string{"cluster", "init", at, "--set", "cluster.monitor=" + strings.Replace(servers.URLs()[0], "nats:", "http:", 1)}, []string{"monitoring port", "not the one for clients"}},
+		"no server":                         {[]string{"cluster", "status", "--cluster=nats://user:secret@127.0.0.1:1"}, []string{"cluster.url", "start the NATS servers"}},
 		"a cluster that was not made":       {[]string{"serve", at, "--set", all, "--node-name=a", "--data", filepath.Join(dir, "a"), "--listen=127.0.0.1:0"}, []string{"there is no cluster named \"parley\"", "parley cluster init"}},
 		"a bad name":                        {[]string{"serve", at, "--set", all, "--node-name=a b"}, []string{"cluster.node", "a-z"}},
 		"a bad address":                     {[]string{"serve", "--cluster=http://a"}, []string{"cluster.url", "nats://10.0.0.1:4222"}},

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/nats-io/nats.go"
+
 	v1 "github.com/parley-hub/parley/client/v1"
 	"github.com/parley-hub/parley/fault"
 	"github.com/parley-hub/parley/journal"
@@ -45,6 +47,9 @@ var codeHints = map[fault.Code]string{
 }
 
 func hintFor(err error) string {
+	if _, ok := errors.AsType[natsError](err); ok {
+		return natsHint(err)
+	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "that name leads to no machine: check its spelling, or name the hub by its address"
 	}
@@ -74,4 +79,15 @@ func hintFor(err error) string {
 		return "parley send CHANNEL TEXT --as " + who + " speaks in turn; parley tail CHANNEL waits for it"
 	}
 	return cmp.Or(reasonHints[reason], codeHints[fault.CodeOf(err)])
+}
+
+// natsHint is a hint for an error of the NATS servers of a cluster.
+func natsHint(err error) string {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "that name leads to no machine: check its spelling in cluster.url and cluster.monitor"
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, nats.ErrNoServers) {
+		return "start the NATS servers, or correct their addresses (cluster.url: port 4222, cluster.monitor: port 8222)"
+	}
+	return ""
 }

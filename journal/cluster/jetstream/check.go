@@ -32,6 +32,7 @@ type Requirements struct {
 // server is what a server reports about itself.
 type server struct {
 	name, version string
+	id            string // only from a monitoring page
 	syncs         bool
 	apart         time.Duration // minimum difference between its clock and this one
 }
@@ -70,15 +71,7 @@ func (l *Log) askAll(ctx context.Context, r Requirements) ([]server, error) {
 	case r.System != nil:
 		return askSystem(ctx, r.System, r.Replicas)
 	case len(r.Monitor) > 0:
-		var all []server
-		for _, address := range r.Monitor {
-			s, err := askMonitor(ctx, strings.TrimSuffix(address, "/"))
-			if err != nil {
-				return nil, fmt.Errorf("asking the NATS server at %s (cluster.monitor): %w", address, err)
-			}
-			all = append(all, s)
-		}
-		return all, nil
+		return askMonitors(ctx, r.Monitor)
 	case r.AssumeSync:
 		return nil, nil
 	}
@@ -144,8 +137,26 @@ func askSystem(ctx context.Context, nc *nats.Conn, most int) ([]server, error) {
 // maxPage bounds a monitoring page.
 const maxPage = 4 << 20
 
+// askMonitors reads the monitoring pages of different servers.
+func askMonitors(ctx context.Context, addresses []string) (all []server, err error) {
+	known := map[string]string{} // addresses by id
+	for _, address := range addresses {
+		s, err := askMonitor(ctx, strings.TrimSuffix(address, "/"))
+		if err != nil {
+			return nil, fmt.Errorf("asking the NATS server at %s (cluster.monitor): %w", address, err)
+		}
+		if before, twice := known[s.id]; twice {
+			return nil, fmt.Errorf("cluster.monitor: %s and %s are the same NATS server, %s; list the monitoring address of each server once", before, address, s.name)
+		}
+		known[s.id] = address
+		all = append(all, s)
+	}
+	return all, nil
+}
+
 func askMonitor(ctx context.Context, address string) (server, error) {
 	var about struct {
+		ID      string `json:"server_id"`
 		Name    string `json:"server_name"`
 		Version string `json:"version"`
 	}
@@ -157,7 +168,9 @@ func askMonitor(ctx context.Context, address string) (server, error) {
 	if err := fetch(ctx, address+"/jsz?config=true", &page); err != nil {
 		return server{}, err
 	}
-	return page.server(about.Name, about.Version, asked), nil
+	s := page.server(about.Name, about.Version, asked)
+	s.id = about.ID
+	return s, nil
 }
 
 func fetch(ctx context.Context, url string, into any) error {
@@ -168,18 +181,24 @@ func fetch(ctx context.Context, url string, into any) error {
 		return err
 	}
 	response, err := http.DefaultClient.Do(request)
+	if err != nil && strings.Contains(err.Error(), "malformed HTTP") { // a NATS server greets its clients
+		return errors.New("it does not speak HTTP; give the monitoring port (`http` in the server's configuration, usually 8222), not the one for clients")
+	}
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close() //nolint:errcheck // only read
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s answers %s, and is not the monitoring port of a NATS server (`http` in its configuration)", url, response.Status)
 	}
 	page, err := io.ReadAll(io.LimitReader(response.Body, maxPage))
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(page, into)
+	if err := json.Unmarshal(page, into); err != nil {
+		return fmt.Errorf("%s is not the monitoring port of a NATS server (`http` in its configuration): %w", url, err)
+	}
+	return nil
 }
 
 // older reports whether a version is older than another; a version that cannot be
