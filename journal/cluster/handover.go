@@ -99,7 +99,7 @@ func (e *Engine) Asked() <-chan string { return e.nodes.asked }
 func (e *Engine) Twin() error {
 	e.nodes.mu.Lock()
 	defer e.nodes.mu.Unlock()
-	if time.Since(e.nodes.twin) > e.opts.Suspect {
+	if time.Since(e.nodes.twin.at) > e.opts.Suspect {
 		return nil
 	}
 	return fmt.Errorf("another process is named %q too; give each node a name of its own (cluster.node)", e.opts.Node)

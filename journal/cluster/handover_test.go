@@ -134,6 +134,30 @@ func TestTwins(t *testing.T) {
 	one.until("the other is known", func() bool { return one.Twin() != nil && two.Twin() != nil })
 }
 
+// TestATwinDoesNotTakeTheLead: a process that is started with the name of the node that
+// leads leaves it the lead, although nothing is written, and so do the others.
+func TestATwinDoesNotTakeTheLead(t *testing.T) {
+	t.Parallel()
+	logs := fakelog.New(1)
+	leading := func(o *cluster.Options) { o.Manual, o.Suspect = false, time.Second }
+	one := openNode(t, "a", logs.Connect(), leading)
+	lost, err := one.Led(one.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := openNode(t, "a", logs.Connect(), leading)
+	openNode(t, "b", logs.Connect(), leading)
+	two.until("the other is known", func() bool { return two.Twin() != nil })
+	for began := time.Now(); time.Since(began) < 2*two.opts.Suspect; {
+		two.until("a beat", func() bool { return two.Twin() != nil })
+		select {
+		case <-lost:
+			t.Fatalf("the lead was lost after %v", time.Since(began))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // line is a connection that can be cut.
 type line struct {
 	port.Log

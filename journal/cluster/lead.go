@@ -59,7 +59,7 @@ type nodes struct {
 	seeking time.Time        // since when this node leads some shards, and not all
 	since   time.Time        // since when this node leads all shards
 	barred  bool             // this node must not lead
-	twin    time.Time        // when another process with this name was heard
+	twin    heard            // the last beat of another process with this name
 	id      string           // of this process
 	asked   chan string
 	fencing atomic.Bool
@@ -113,16 +113,20 @@ func (n *nodes) hear(e *Engine, data []byte) {
 	now := time.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if b.Node == e.opts.Node {
-		if b.Run != n.id {
-			n.twin = now
-		}
+	if b.Node == e.opts.Node && b.Run == n.id {
 		return
 	}
 	if b.Leads > 0 {
 		e.doubt()
 	}
+	if b.Node == e.opts.Node {
+		n.heardTwin(e, heard{b, now})
+		return
+	}
 	before, known := n.heard[b.Node]
+	if known && before.Run != b.Run && before.Leads > b.Leads && now.Sub(before.at) <= e.opts.Suspect {
+		return // two processes have this name, and the other one leads
+	}
 	if b.Bye && before.Leads > 0 || b.Next == e.opts.Node {
 		n.quiet = now.Add(-e.opts.Suspect) // it handed over: do not wait
 		if _, leader, _ := e.shards[0].leader(); leader == b.Node {
@@ -136,6 +140,18 @@ func (n *nodes) hear(e *Engine, data []byte) {
 	if known || len(n.heard) < maxNodes {
 		n.heard[b.Node] = heard{b, now}
 	}
+}
+
+// heardTwin records a beat of another process with the name of this node. If that
+// process leads, this one must not take the lead from it. The lock is held.
+func (n *nodes) heardTwin(e *Engine, h heard) {
+	if n.twin.Run != h.Run {
+		e.opts.Logger.Error("another process has the name of this node; give each node a name of its own (cluster.node)", "node", h.Node, "address", h.Address)
+	}
+	if h.Bye {
+		h.at = time.Time{}
+	}
+	n.twin = h
 }
 
 // doubt requests a read of the end of the logs that this node leads. It is called when
@@ -281,6 +297,12 @@ func (n *nodes) others(e *Engine, now time.Time) (leads int, last time.Time, pla
 		}
 		if h.Ready {
 			live = append(live, name)
+		}
+	}
+	if now.Sub(n.twin.at) <= e.opts.Suspect && n.twin.Leads > 0 {
+		leads += n.twin.Leads
+		if n.twin.at.After(last) {
+			last = n.twin.at
 		}
 	}
 	slices.SortFunc(live, func(a, b string) int { return cmp.Or(cmp.Compare(weight(a), weight(b)), cmp.Compare(a, b)) })
