@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/parley-hub/parley/journal"
 	"github.com/parley-hub/parley/journal/disk/internal/layout"
@@ -16,17 +18,44 @@ const placeRoom = 128
 // run is a sequence of shipped groups that are written in one commit, because a copy
 // that is behind has many groups to write.
 type run struct {
-	repr   []byte // one Pebble batch with the operations of all groups
-	ops    uint32
 	at     Place // of the last group
 	last   uint64
 	count  uint64
+	size   int // of the groups' batches
 	groups []Group
-	found  layout.GroupContents
+	found  layout.GroupContents // without Heads
 }
 
-// runBytes is the maximum size of a run.
-const runBytes = 256 << 10
+// runBytes is the maximum size of a run of several groups.
+const runBytes = 1 << 20
+
+// repr returns one Pebble batch with the operations of all groups. Of several
+// operations on the head of one log it has the last one only, because they are half of
+// all operations, and a copy that is behind would write most of them in vain.
+func (r *run) repr() []byte {
+	repr, ops := append(make([]byte, 0, r.size+placeRoom), r.groups[0].Batch[:layout.BatchHeader]...), uint32(0)
+	final := map[string]struct{}{}
+	heads := make([][]layout.HeadOp, len(r.groups)) // of each group, that are not final
+	for i := len(r.groups) - 1; i >= 0 && len(r.groups) > 1; i-- {
+		for _, op := range slices.Backward(r.groups[i].found.Heads) {
+			if _, later := final[string(op.Key)]; later {
+				heads[i] = append(heads[i], op)
+			} else if i > 0 {
+				final[string(op.Key)] = struct{}{}
+			}
+		}
+	}
+	for i, g := range r.groups {
+		from := layout.BatchHeader
+		for _, op := range slices.Backward(heads[i]) {
+			repr, from = append(repr, g.Batch[from:op.From]...), op.To
+		}
+		repr = append(repr, g.Batch[from:]...)
+		ops += binary.LittleEndian.Uint32(g.Batch[layout.BatchHeader-4:]) - uint32(len(heads[i]))
+	}
+	binary.LittleEndian.PutUint32(repr[layout.BatchHeader-4:], ops)
+	return repr
+}
 
 // Apply writes a group that another process shipped, and lets readers see it. If
 // the group is malformed or is not the next one, Apply returns ErrInvalid and
@@ -64,16 +93,12 @@ func (c *Copy) Gather(g Group, at Place) error {
 		}
 	}
 	found := g.found
-	if len(r.repr)+len(g.Batch) > runBytes {
+	if r.size+len(g.Batch) > runBytes {
 		if err := c.Flush(); err != nil {
 			return err
 		}
 	}
-	if r.repr == nil {
-		r.repr = append(make([]byte, 0, len(g.Batch)+placeRoom), g.Batch[:layout.BatchHeader]...)
-	}
-	r.repr = append(r.repr, g.Batch[layout.BatchHeader:]...)
-	r.ops += binary.LittleEndian.Uint32(g.Batch[layout.BatchHeader-4:])
+	r.size += len(g.Batch)
 	r.at = at
 	if g.Count > 0 {
 		r.last = g.First + g.Count - 1
@@ -89,14 +114,13 @@ func (c *Copy) Gather(g Group, at Place) error {
 // Flush writes the gathered groups in one commit, and lets readers see them.
 func (c *Copy) Flush() error {
 	e, r := c.Engine, c.copy.run
-	if r.repr == nil {
+	if len(r.groups) == 0 {
 		return nil
 	}
 	c.copy.run = run{}
 	batch := e.db.NewBatch()
 	defer batch.Close() //nolint:errcheck // never fails
-	binary.LittleEndian.PutUint32(r.repr[layout.BatchHeader-4:], r.ops)
-	if err := batch.SetRepr(r.repr); err != nil {
+	if err := batch.SetRepr(r.repr()); err != nil {
 		return fmt.Errorf("groups up to offset %d: %w: %w", r.last, journal.ErrInvalid, err)
 	}
 	e.copy.at = r.at
@@ -144,6 +168,9 @@ func (e *Engine) adopt(r *run) error {
 		}
 	}
 	e.stats.Batches += r.count
+	if r.count > 0 {
+		e.lastCommit.Store(time.Now().UnixNano()) // compactions wait, as in a store that writes
+	}
 	e.mu.Unlock()
 	old.release()
 	for _, p := range found.Dropped {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -46,8 +47,15 @@ func TestCopyCatchesUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if behind.Busy() {
+		t.Fatal("this test shows nothing: the copy is busy already")
+	}
+	began := time.Now()
 	if err := log.catchUp(behind); err != nil {
 		t.Fatal(err)
+	}
+	if !behind.Busy() && time.Since(began) < 50*time.Millisecond {
+		t.Error("compactions run while the copy catches up")
 	}
 	for got := 0; got < hinted; {
 		commits, err := follower.Next(ctx)

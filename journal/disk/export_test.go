@@ -97,3 +97,6 @@ func (e *Engine) Sifted() bool {
 	defer e.mu.Unlock()
 	return e.sieves.heads.ready != nil && e.sieves.claims.ready != nil
 }
+
+// Busy reports whether batches are arriving, so that compactions wait.
+func (e *Engine) Busy() bool { return e.busy() }

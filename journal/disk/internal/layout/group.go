@@ -16,6 +16,14 @@ type GroupContents struct {
 	Logs     []journal.LogName       // whose heads it sets or deletes, or that it drops
 	Dropped  []journal.PartitionName // whole partitions
 	Removals bool                    // it begins or ends removals
+	Heads    []HeadOp                // operations on heads, in their order
+}
+
+// HeadOp is an operation that sets or deletes the head of a log: bytes From to To of
+// the batch.
+type HeadOp struct {
+	From, To int
+	Key      []byte // part of the batch
 }
 
 // BatchHeader is the length of the header of a Pebble batch: its sequence number and
@@ -43,7 +51,7 @@ func CheckGroup(repr []byte, first, count uint64, mine func(journal.PartitionNam
 	}
 	g.count = count
 	for rest := repr[BatchHeader:]; len(rest) > 0; ops++ {
-		kind := pebble.InternalKeyKind(rest[0])
+		kind, from := pebble.InternalKeyKind(rest[0]), len(repr)-len(rest)
 		rest = rest[1:]
 		var key, value []byte
 		if key, rest, err = cutString(rest); err != nil {
@@ -56,6 +64,9 @@ func CheckGroup(repr []byte, first, count uint64, mine func(journal.PartitionNam
 		}
 		if err := g.operation(kind, key, value); err != nil {
 			return found, fmt.Errorf("operation %d on key %.40q: %w", ops+1, key, err)
+		}
+		if key[0] == KindHead {
+			found.Heads = append(found.Heads, HeadOp{From: from, To: len(repr) - len(rest), Key: key})
 		}
 	}
 	if ops != claimed {
