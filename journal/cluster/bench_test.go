@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/parley-hub/parley/internal/bench"
 	"github.com/parley-hub/parley/journal/cluster"
+	"github.com/parley-hub/parley/journal/cluster/internal/fakelog"
 	"github.com/parley-hub/parley/journal/disk"
 )
 
@@ -73,6 +75,34 @@ func BenchmarkCopy(b *testing.B) {
 		b.ReportMetric(float64((bench.CPU()-cpu).Nanoseconds())/1000/float64(b.N*writers*each), "cpu-µs/record")
 		b.ReportMetric(float64(b.N*writers*each)/b.Elapsed().Seconds(), "records/s")
 	})
+}
+
+// BenchmarkFollow reports the processor time of a node that follows groups of 64 writers,
+// which arrive one after the other.
+func BenchmarkFollow(b *testing.B) {
+	const writers, each, every = 64, 400, 2500 * time.Microsecond
+	onDisk := func(o *cluster.Options) { o.Dir, o.Disk = b.TempDir(), disk.Options{} }
+	logs := fakelog.New(1)
+	n := openNode(b, "a", logs.Connect(), onDisk).take()
+	appendAll(b, n, writers, writers*each, make([]byte, 256))
+	messages := logs.Messages(0)
+	_ = n.Close()
+	cpu := time.Duration(0)
+	for range b.N {
+		anew := fakelog.New(1)
+		f := openNode(b, "b", anew.Connect(), onDisk)
+		f.until("the beginning", func() bool { return f.Trouble(0) == nil })
+		before, ticker := bench.CPU(), time.NewTicker(every)
+		for _, m := range messages {
+			<-ticker.C
+			anew.Put(0, m)
+		}
+		ticker.Stop()
+		f.reaches(uint64(len(messages)))
+		cpu += bench.CPU() - before
+		_ = f.Close()
+	}
+	b.ReportMetric(float64(cpu.Nanoseconds())/1000/float64(b.N*writers*each), "cpu-µs/record")
 }
 
 // appendAll appends batches with several concurrent writers, each to its own log, and
