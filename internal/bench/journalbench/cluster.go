@@ -69,6 +69,7 @@ func RunCluster(ctx context.Context, opts ClusterOptions) (report bench.Report, 
 	}
 	report.Notes = []string{
 		"groups: the bare publisher publishes messages as large as the engine's groups, one in flight, and counts as many records in each",
+		"the limit: a shard has one group in flight, so no engine on this log exceeds bare messages as large as its groups",
 		"pause of a leader: from kill -9 of its process to the next acknowledged append, beside cluster.suspect",
 		"pause of a server: from kill -9 of the one that leads the stream to the next acknowledged append, beside that of a bare publisher",
 	}
@@ -156,6 +157,26 @@ func (b *bare) publish(ctx context.Context, _, _ int) error {
 	return nil
 }
 
+// beside returns a side that also notes how large the groups of a node are, and one that
+// publishes messages of that size, one in flight.
+func (b *bare) beside(n *node, write bench.Side) (ours, floor bench.Side) {
+	ours = func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+		messages, bytes, batches := n.log.messages.Load(), n.log.bytes.Load(), n.Stats().Batches
+		s, err := write(ctx, d)
+		messages, bytes = n.log.messages.Load()-messages, n.log.bytes.Load()-bytes
+		if err == nil && messages > 0 {
+			b.size, b.each = int(bytes/messages), float64(n.Stats().Batches-batches)/float64(messages)
+		}
+		return s, err
+	}
+	floor = func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+		s, err := load(ctx, d, 1, b.publish)
+		s.Value *= b.each
+		return s, err
+	}
+	return ours, floor
+}
+
 // appends compares durable appends with messages as large as the engine's groups.
 func (r *clusterRun) appends() (figures []bench.Figure, err error) {
 	for _, c := range []struct {
@@ -173,20 +194,9 @@ func (r *clusterRun) appends() (figures []bench.Figure, err error) {
 		}
 		defer b.log.Close()
 		write := appender(n, "log", r.data, c.writers)
-		ours := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-			messages, bytes, batches := n.log.messages.Load(), n.log.bytes.Load(), n.Stats().Batches
-			s, err := load(ctx, d, c.writers, write)
-			messages, bytes = n.log.messages.Load()-messages, n.log.bytes.Load()-bytes
-			if err == nil && messages > 0 {
-				b.size, b.each = int(bytes/messages), float64(n.Stats().Batches-batches)/float64(messages)
-			}
-			return s, err
-		}
-		floor := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-			s, err := load(ctx, d, 1, b.publish)
-			s.Value *= b.each
-			return s, err
-		}
+		ours, floor := b.beside(n, func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+			return load(ctx, d, c.writers, write)
+		})
 		if _, err := ours(r.ctx, 200*time.Millisecond); err != nil { // sizes of groups
 			return nil, err
 		}
@@ -239,18 +249,29 @@ func (r *clusterRun) singly() ([]bench.Figure, error) {
 	if _, err := js.CreateStream(r.ctx, api.StreamConfig{Name: "SINGLY", Subjects: []string{"singly"}, Replicas: 3, Storage: api.FileStorage}); err != nil {
 		return nil, err
 	}
+	b, err := r.bare()
+	if err != nil {
+		return nil, err
+	}
+	defer b.log.Close()
 	write := appender(n, "log", r.data, writers)
+	ours, groups := b.beside(n, func(ctx context.Context, d time.Duration) (bench.Sample, error) { return load(ctx, d, writers, write) })
+	single := func(ctx context.Context, d time.Duration) (bench.Sample, error) {
+		return load(ctx, d, writers, func(ctx context.Context, _, i int) error {
+			_, err := js.Publish(ctx, "singly", r.data[i%len(r.data)])
+			return err
+		})
+	}
 	f, err := bench.Contest{
-		Name: "appends, 64 writers, against single messages", Unit: "1/s", Better: bench.Higher, Target: new(2.5),
-		Ours: func(ctx context.Context, d time.Duration) (bench.Sample, error) { return load(ctx, d, writers, write) },
-		Floor: func(ctx context.Context, d time.Duration) (bench.Sample, error) {
-			return load(ctx, d, writers, func(ctx context.Context, _, i int) error {
-				_, err := js.Publish(ctx, "singly", r.data[i%len(r.data)])
-				return err
-			})
-		},
+		Name: "appends, 64 writers, against single messages", Unit: "1/s", Better: bench.Higher, Target: new(2.5), Ours: ours, Floor: single,
 	}.Run(r.ctx, r.opts.Plan)
-	return []bench.Figure{f}, err
+	if err != nil {
+		return nil, err
+	}
+	limit, err := bench.Contest{
+		Name: "the limit of that: bare messages as large as its groups", Unit: "1/s", Better: bench.Higher, Ours: groups, Floor: single,
+	}.Run(r.ctx, r.opts.Plan)
+	return []bench.Figure{f, limit}, err
 }
 
 // work returns a side that reports the processor time of one append.
