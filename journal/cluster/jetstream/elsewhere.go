@@ -29,15 +29,24 @@ func (l *Log) Elsewhere(shard int) {
 	}
 	l.looking = true
 	l.looks.Go(func() {
-		better := l.better(shard)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.looking = false
-		if better != "" && !l.closed {
-			l.prefer = better
-			_ = l.nc.ForceReconnect()
-		}
+		l.moveTo(l.better(shard))
 	})
+}
+
+// moveTo ends a search, and reconnects to the server that it found, if it found one.
+// The connection calls choose while it holds its own lock, so it must not be called
+// while l.mu is held.
+func (l *Log) moveTo(better string) {
+	l.mu.Lock()
+	l.looking = false
+	move := better != "" && !l.closed
+	if move {
+		l.prefer = better
+	}
+	l.mu.Unlock()
+	if move {
+		_ = l.nc.ForceReconnect()
+	}
 }
 
 // better returns the address of a server that knows a leader of a stream that the
