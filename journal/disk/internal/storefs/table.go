@@ -1,23 +1,28 @@
 package storefs
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
 
 // tableBuffer is how much of a table is written at once. Pebble writes one
 // block, and its trailer, at a time.
 const tableBuffer = 256 << 10
 
+// tableBuffers reuses the buffers: a flush writes several tables, one after the other.
+var tableBuffers = sync.Pool{New: func() any { return new([tableBuffer]byte) }}
+
 // tableFile is a table that is being written. Writes are buffered: they are in the
 // file only after Sync or Close has returned.
 type tableFile struct {
 	vfs.File
-	buf []byte
+	buf  *[tableBuffer]byte // nil: nothing is buffered
+	used int
 }
 
 func (f *tableFile) Write(b []byte) (int, error) {
-	if f.buf == nil {
-		f.buf = make([]byte, 0, tableBuffer)
-	}
-	if len(f.buf)+len(b) > tableBuffer {
+	if f.used+len(b) > tableBuffer {
 		if err := f.flush(); err != nil {
 			return 0, err
 		}
@@ -25,16 +30,19 @@ func (f *tableFile) Write(b []byte) (int, error) {
 	if len(b) >= tableBuffer {
 		return f.File.Write(b)
 	}
-	f.buf = append(f.buf, b...)
+	if f.buf == nil {
+		f.buf = tableBuffers.Get().(*[tableBuffer]byte)
+	}
+	f.used += copy(f.buf[f.used:], b)
 	return len(b), nil
 }
 
 func (f *tableFile) flush() error {
-	if len(f.buf) == 0 {
+	if f.used == 0 {
 		return nil
 	}
-	_, err := f.File.Write(f.buf)
-	f.buf = f.buf[:0]
+	_, err := f.File.Write(f.buf[:f.used])
+	f.used = 0
 	return err
 }
 
@@ -55,11 +63,16 @@ func (f *tableFile) SyncData() error {
 // SyncTo starts writing out what is in the file, without the buffer; it guarantees
 // nothing.
 func (f *tableFile) SyncTo(length int64) (bool, error) {
-	return f.File.SyncTo(length - int64(len(f.buf)))
+	return f.File.SyncTo(length - int64(f.used))
 }
 
 func (f *tableFile) Close() error {
-	if err := f.flush(); err != nil {
+	err := f.flush()
+	if f.buf != nil {
+		tableBuffers.Put(f.buf)
+		f.buf = nil
+	}
+	if err != nil {
 		_ = f.File.Close()
 		return err
 	}
