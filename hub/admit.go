@@ -124,7 +124,7 @@ func (h *Hub) admitTo(ctx context.Context, ch *loadedChannel, sender *registry.M
 	}
 	var places []string
 	if !envelope.IsProtocol(e.Type) {
-		if places, err = h.capacity(ch, ch.meta, ch.state, sender, e); err != nil {
+		if places, err = h.capacity(ch, ch.meta, ch.state, sender, e, nil); err != nil {
 			return nil, err
 		}
 	}

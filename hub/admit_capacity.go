@@ -14,13 +14,17 @@ import (
 )
 
 // capacity checks the sender's rate and every recipient's inbox, as the channel is
-// before the envelope. It reserves a place in the inbox of each connected recipient.
-func (h *Hub) capacity(ch *loadedChannel, meta *channel.Metadata, s channel.State, sender *registry.Member, e *envelope.Envelope) (places []string, err error) {
+// before the envelope. It reserves a place in the inbox of each connected recipient, and
+// appends these to room.
+func (h *Hub) capacity(
+	ch *loadedChannel, meta *channel.Metadata, s channel.State, sender *registry.Member, e *envelope.Envelope, room []string,
+) (places []string, err error) {
 	if err := h.withinRate(sender); err != nil {
 		return nil, err
 	}
+	places = room
 	if dialectOf(ch.adapter) != "" {
-		return nil, nil // its dialect has its own bounded queues
+		return places, nil // its dialect has its own bounded queues
 	}
 	in, err := h.members(context.Background(), ch.adapter, meta, s)
 	if err != nil {
@@ -39,7 +43,7 @@ func (h *Hub) capacity(ch *loadedChannel, meta *channel.Metadata, s channel.Stat
 			depth = m.Places.Depth(e.Sender, capacity)
 		}
 		if err := h.roomFor(m, depth); err != nil {
-			h.vacate(e.Sender, places)
+			h.vacate(e.Sender, places[len(room):])
 			if fault.CodeOf(err) == fault.Internal && !errors.Is(err, errBroke) {
 				return nil, fault.Wrap(fault.InboxFull, err, "%v", err)
 			}

@@ -195,7 +195,7 @@ func (h *Hub) boundAll(list []*envelope.Envelope, by *Caller) (sender *registry.
 // The channel is locked.
 func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *Pending, err error) {
 	defer h.rescue(&err)
-	var places []string
+	places := make([]string, 0, len(all.list))
 	kept := false
 	defer func() {
 		if !kept {
@@ -216,10 +216,9 @@ func (h *Hub) admitAllTo(ctx context.Context, ch *loadedChannel, all *post) (p *
 		}
 		b.places = nil
 		if !envelope.IsProtocol(e.Type) {
-			if b.places, err = h.capacity(ch, b.meta, b.state, all.sender, e); err != nil {
+			if places, err = b.reserve(places, all.sender, e); err != nil {
 				return nil, err
 			}
-			places = append(places, b.places...)
 		}
 		if err := b.accept(e); err != nil {
 			return nil, err
@@ -320,7 +319,7 @@ func (p *post) admitRun(ctx context.Context) *Pending {
 // at is the post that it is about, or how many there are. The channel is locked.
 func (h *Hub) admitRunTo(ctx context.Context, ch *loadedChannel, run *post) (p *Pending, at int, err error) {
 	defer h.rescue(&err)
-	var places []string
+	places := make([]string, 0, len(run.list))
 	defer func() {
 		if p == nil {
 			h.vacate(run.sender.ID, places)
@@ -341,10 +340,9 @@ func (h *Hub) admitRunTo(ctx context.Context, ch *loadedChannel, run *post) (p *
 		if h.judgeNext(ctx, b, run.sender, e, run.by) != nil {
 			break
 		}
-		if b.places, err = h.capacity(ch, b.meta, b.state, run.sender, e); err != nil {
+		if places, err = b.reserve(places, run.sender, e); err != nil {
 			break
 		}
-		places = append(places, b.places...)
 		if err := b.accept(e); err != nil {
 			return nil, at, err
 		}
@@ -359,6 +357,17 @@ func (h *Hub) admitRunTo(ctx context.Context, ch *loadedChannel, run *post) (p *
 	}
 	b.release()
 	return p, at, nil
+}
+
+// reserve is capacity for the next envelope of several. It appends the inboxes in which it
+// reserved room to those of the envelopes before.
+func (b *batch) reserve(places []string, sender *registry.Member, e *envelope.Envelope) ([]string, error) {
+	more, err := b.hub.capacity(b.ch, b.meta, b.state, sender, e, places)
+	if err != nil {
+		return places, err
+	}
+	b.places = more[len(places):len(more):len(more)]
+	return more, nil
 }
 
 // judgeNext checks the next envelope of a batch against the channel as the batch leaves

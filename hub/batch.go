@@ -72,7 +72,10 @@ type batch struct {
 	fewAppends [4]journal.Append
 	oneItem    [1]item
 
-	arena []byte // encoded envelopes and creations, which the journal copies; used again
+	// Memory that is used again, because the journal copies what it is given: for encoded
+	// envelopes and creations, and for the records of several envelopes.
+	arena   []byte
+	records []journal.Record
 }
 
 func (h *Hub) newBatch(ch *loadedChannel) *batch {
@@ -90,17 +93,18 @@ func (h *Hub) newBatch(ch *loadedChannel) *batch {
 
 // expect makes room for a number of envelopes, with so many bytes of payloads.
 func (b *batch) expect(n, bytes int) {
-	b.history = slices.Grow(b.history, n)
-	b.items = slices.Grow(b.items, n)
+	b.history = slices.Grow(b.records[:0], n)
+	b.items = itemsFor(n)
 	b.arena = slices.Grow(b.arena, n*envelopeRoom+bytes)
 }
 
 // Bounds of the memory that a batch is given for encoded envelopes: how much an
-// envelope takes besides its payload, as a rule, and how much is kept for the next
-// batch.
+// envelope takes besides its payload, as a rule, and how much, and how many records, are
+// kept for the next batch.
 const (
 	envelopeRoom = 256
 	maxArena     = 64 << 10
+	maxRecords   = 128
 )
 
 // encode encodes an envelope in memory that is used again when the batch is
@@ -115,6 +119,26 @@ func (b *batch) encode(e *envelope.Envelope) ([]byte, error) {
 	return data[from:len(data):len(data)], nil
 }
 
+// itemsPool reuses the items of batches of several envelopes.
+var itemsPool sync.Pool
+
+// itemsFor returns room for n items.
+func itemsFor(n int) []item {
+	if room, ok := itemsPool.Get().(*[]item); ok && cap(*room) >= n {
+		return *room
+	}
+	return make([]item, 0, n)
+}
+
+// reuseItems keeps the room of items that have been delivered.
+func reuseItems(items []item) {
+	if n := cap(items); n > len(Pending{}.one) && n <= maxRecords {
+		clear(items)
+		items = items[:0]
+		itemsPool.Put(&items)
+	}
+}
+
 // batchPool reuses batches: every post needs one, and it is the largest value that
 // a post allocates.
 var batchPool = sync.Pool{New: func() any { return new(batch) }}
@@ -127,7 +151,14 @@ func (b *batch) release() {
 		if cap(arena) > maxArena {
 			arena = nil
 		}
-		*b = batch{arena: arena}
+		records := b.records
+		if n := cap(b.history); n > maxRecords {
+			records = nil
+		} else if n > len(b.oneRecord) {
+			clear(b.history)
+			records = b.history
+		}
+		*b = batch{arena: arena, records: records[:0]}
 		batchPool.Put(b)
 	}
 }

@@ -218,6 +218,7 @@ func (h *Hub) finish(p *Pending) {
 	for _, then := range p.after {
 		then()
 	}
+	reuseItems(p.items)
 	p.left, p.items, p.one, p.audits, p.before, p.after = nil, nil, [1]item{}, nil, nil, nil
 	p.end()
 	h.deliverLives(p.ch)
@@ -271,25 +272,38 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 			sender.Places.Answered(ch.id)
 		}
 	}
-	followers, recipients := h.followers(ch.id), h.recipients(it)
+	followers := h.followers(ch.id)
 	var shared *Shared
-	if len(followers)+len(recipients) > 0 {
+	if len(followers)+len(it.to) > 0 {
 		shared = &Shared{}
 	}
 	for _, s := range followers {
 		s.put(Event{Envelope: e, Shared: shared}, ch.durable.Load())
 	}
 	failures := 0
-	for _, id := range recipients {
+	deliver := func(id string, m *registry.Member) {
 		// Both lists have the participants' order, as a rule.
 		reserved := len(it.places) > 0 && it.places[0] == id
-		err := h.deliverTo(ch, it, sender, id, shared, reserved)
+		err := h.deliverTo(ch, it, sender, m, shared, reserved)
 		if reserved {
 			it.places = it.places[1:]
 		}
 		if err != nil {
 			failures++
 			h.hooks.each(func(l Listener) { l.DispatchFailed(e, id, err) })
+		}
+	}
+	var unknown []string
+	for _, id := range it.to {
+		m := h.registry.ByID(id)
+		if m == nil {
+			unknown = append(unknown, id)
+		}
+		deliver(id, m)
+	}
+	if unknown != nil { // the arbiter may name others in place of them
+		for _, id := range h.arbiter().ResolveUnknown(e, unknown) {
+			deliver(id, h.registry.ByID(id))
 		}
 	}
 	h.vacate(it.envelope.Sender, it.places)
@@ -299,24 +313,9 @@ func (h *Hub) dispatch(ch *loadedChannel, it *item) {
 	}
 }
 
-// recipients adds the ids that the arbiter names in place of unknown ones.
-func (h *Hub) recipients(it *item) []string {
-	var unknown []string
-	for _, id := range it.to {
-		if h.registry.ByID(id) == nil {
-			unknown = append(unknown, id)
-		}
-	}
-	if unknown == nil {
-		return it.to
-	}
-	return append(it.to[:len(it.to):len(it.to)], h.arbiter().ResolveUnknown(it.envelope, unknown)...)
-}
-
 // deliverTo delivers an envelope to one recipient, for which a place may have been
-// reserved. It is not an error if the recipient is not connected or refuses it.
-func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender *registry.Member, id string, shared *Shared, reserved bool) error {
-	m := h.registry.ByID(id)
+// reserved, or to nobody if there is no such identity. It is not an error if the recipient is not connected or refuses it.
+func (h *Hub) deliverTo(ch *loadedChannel, it *item, sender, m *registry.Member, shared *Shared, reserved bool) error {
 	if m == nil {
 		return nil
 	}

@@ -139,7 +139,7 @@ func (h *Hub) admitFirst(ctx context.Context, o Opening, sender *registry.Member
 			return err
 		}
 		if !envelope.IsProtocol(e.Type) {
-			b.places, err = h.capacity(b.ch, b.meta, b.state, sender, e)
+			b.places, err = h.capacity(b.ch, b.meta, b.state, sender, e, nil)
 		}
 		return err
 	})

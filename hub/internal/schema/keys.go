@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/parley-hub/parley/journal"
@@ -137,7 +136,7 @@ const (
 
 // DueKey returns the index key of a deadline.
 func DueKey(kind string, at time.Time, id string) []byte {
-	return Key(IndexDue, kind, fmt.Sprintf("%016x", max(at.UnixNano(), 0)), id)
+	return Key(IndexDue, kind, hexTime(at), id)
 }
 
 // ActivePrecision is the precision of the last activity in the index, so that a
@@ -146,7 +145,17 @@ const ActivePrecision = time.Minute
 
 // ActiveKey returns the index key of a channel by its last activity.
 func ActiveKey(at time.Time, own string) []byte {
-	return Key(IndexActive, fmt.Sprintf("%016x", max(at.UnixNano(), 0)), own)
+	return Key(IndexActive, hexTime(at), own)
+}
+
+// hexTime returns a time so that it sorts as text does; a time before 1970 is 1970.
+func hexTime(at time.Time) string {
+	const digits = "0123456789abcdef"
+	var text [16]byte
+	for i, ns := len(text)-1, max(at.UnixNano(), 0); i >= 0; i, ns = i-1, ns>>4 {
+		text[i] = digits[ns&15]
+	}
+	return string(text[:])
 }
 
 // DueBy selects the deadlines of a kind that have come, oldest first.

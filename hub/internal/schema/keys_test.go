@@ -1,8 +1,10 @@
 package schema_test
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-hub/parley/hub/internal/schema"
 )
@@ -22,6 +24,22 @@ func TestDigestsStay(t *testing.T) {
 		"key/d1a1f0c79e5d402f7a7aeed64e5e5b51bdea0cc2":  schema.OpeningKeyClaim("home", "kind", "creator", "key"),
 	} {
 		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// Keys with a time sort as the times do, and are stored, so they must never change.
+func TestKeysWithATimeStay(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 18, 20, 2, 52, 191367000, time.UTC)
+	for want, got := range map[string][]byte{
+		"due/ttl/18e93c4007dd3f58/id":  schema.DueKey(schema.DueTTL, at, "id"),
+		"active/18e93c4007dd3f58/own":  schema.ActiveKey(at, "own"),
+		"active/0000000000000000/own":  schema.ActiveKey(time.Unix(-1, 0), "own"),
+		"active/7fffffffffffffff/last": schema.ActiveKey(time.Unix(0, math.MaxInt64), "last"),
+	} {
+		if string(got) != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
