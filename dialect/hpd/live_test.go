@@ -78,7 +78,9 @@ func TestLive(t *testing.T) {
 		r.input("echo", s, "main", "x")
 		<-g.started
 		w.close()
+		eventually(t, func() bool { return r.figures()["streams"] == 0 }) // the server has noticed
 		other := r.watch(live(s), nil)
+		t.Equal(r.do("GET", "/agents/echo/sessions/"+s+"/branches/main/runs/active", nil).object()["status"], any("active"))
 		close(g.open)
 		seen := other.until("BRANCH_RUN_COMPLETED")
 		t.Equal(seen[len(seen)-1]["cancelled"], any(false))
