@@ -95,6 +95,15 @@ func accessKey(k v1.Key) access.Key {
 	return access.Key{ID: k.ID, Role: access.Role(k.Role), Agent: k.Agent, Created: k.Created}
 }
 
+// warnOfNoOperator says what the first key ends if it is not an operator's.
+func (a *app) warnOfNoOperator(keys keyStore) {
+	stop := ""
+	if _, runs := keys.(hubKeys); runs {
+		stop = "; stop the hub first"
+	}
+	fmt.Fprintf(a.err, "\nThis is the first key, and not an operator's: from now on nobody is operator.\n  → parley keys add --role operator makes one%s\n", stop)
+}
+
 func (a *app) keysAdd() *cobra.Command {
 	var agent, role string
 	var given bool
@@ -105,10 +114,17 @@ func (a *app) keysAdd() *cobra.Command {
   parley keys add --agent alice
   parley keys add --agent bob --token-stdin < bob.token`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, keys keyStore, _ []string) error {
+	}, func(ctx context.Context, keys keyStore, _ []string) (err error) {
 		wanted := access.Role(role)
 		if agent != "" {
 			wanted = access.Agent
+		}
+		if list, err := keys.List(ctx); err == nil && len(list) == 0 && wanted != access.Operator {
+			defer func() {
+				if err == nil {
+					a.warnOfNoOperator(keys)
+				}
+			}()
 		}
 		if given {
 			token, err := a.readToken()
