@@ -23,7 +23,7 @@ func TestChannelsAtAGlance(t *testing.T) {
 	if err != nil || len(rows.Items) != 1 || rows.Items[0].ID != ch.ID || rows.Items[0].Title != "review" || rows.Items[0].Turn == nil || rows.Items[0].Turn.Name != "alice" {
 		t.Errorf("rows: %+v %v", rows, err)
 	}
-	turns, err := c.Turns(t.Context(), "alice")
+	turns, err := c.Turns(t.Context(), "alice", nil)
 	if err != nil || len(turns.Items) != 1 || turns.Items[0].Channel != ch.ID {
 		t.Errorf("turns: %+v %v", turns, err)
 	}

@@ -70,3 +70,16 @@ test("Health shows who serves the cluster, who stands by and how far behind, and
   await done(other);
   await alone.end();
 });
+
+test("a plot does not say of an old value that it is now, and draws it although nothing is known beside it", async () => {
+  const hub = await new Hub().start();
+  await hub.agent("alice");
+  const page = await open(hub, "#/health");
+  const syncs = page.locator("figure", { has: page.getByText("sync_p50", { exact: true }) });
+  await syncs.getByText(/^none now, [\d.]+ ms last, [\d.]+ ms at most$/).waitFor();
+  assert.match((await syncs.locator("path").getAttribute("d"))!, /^M[\d. ]+h0/);
+  await syncs.getByText("table", { exact: true }).click();
+  assert.ok((await syncs.locator("tr").count()) > 0, "the table has the values of a sparse series");
+  await done(page);
+  await hub.end();
+});

@@ -50,7 +50,7 @@ export async function full(): Promise<{ hub: Hub; all: Place[]; end: Ending }> {
     { hash: "tasks", asks: "**/v1/tasks?*", says: "Look at link 2", empty: "No task yet.", own: "Look at link 2" },
     { hash: "audit", asks: "**/v1/audit?*", says: "channel_created", empty: "Nothing was recorded yet.", own: /operator or reader/ },
     { hash: "health", asks: "**/v1/stats?*", says: "admitted", own: /operator or reader/ },
-    { hash: "access", asks: "**/v1/keys", says: "Make a key", empty: "No key exists: everyone on this machine is operator.", reader: "Only an operator's key sees the keys.", own: "Only an operator's key sees the keys." },
+    { hash: "access", asks: "**/v1/keys", says: /^Make (a key|the first key, an operator's)$/, empty: "No key exists: everyone on this machine is operator.", reader: "Only an operator's key sees the keys.", own: "Only an operator's key sees the keys." },
     { hash: "access", asks: "**/v1/sessions", says: "Nobody is signed in with a key.", reader: "Only an operator's key sees the keys.", own: "Only an operator's key sees the keys." },
     { hash: "sessions", asks: "**/hpd/sessions?*", says: "s-1", empty: "No session yet.", own: "Sessions" },
     { hash: "sessions/s-1/main", asks: "**/hpd/sessions/s-1/branches", says: "Is rack 7 drained?", own: "s-1" },

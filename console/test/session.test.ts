@@ -20,6 +20,22 @@ test("without keys this machine is operator, and the page makes the first key", 
   await hub.end();
 });
 
+test("Access makes an operator's key first, because without one nobody could make another", async () => {
+  const hub = await new Hub().start();
+  const page = await open(hub, "#/access");
+  const make = page.getByRole("button", { name: "Make the first key, an operator's" });
+  await make.waitFor();
+  assert.equal(await page.getByLabel("Role").count(), 0);
+  await make.click();
+  hub.token = await page.locator("[data-token]").innerText();
+  await page.getByLabel("Role").selectOption("reader");
+  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByRole("table", { name: "Keys" }).getByRole("row", { name: /reader/ }).waitFor();
+  assert.deepEqual((await hub.call<{ keys: { role: string }[] }>("GET", "keys")).keys.map((k) => k.role).sort(), ["operator", "reader"]);
+  await done(page);
+  await hub.end();
+});
+
 test("a token signs in at the address that was opened, and out again", async () => {
   const hub = await new Hub().start();
   await hub.key("operator");
