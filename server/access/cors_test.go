@@ -15,9 +15,18 @@ import (
 func TestPagesOfListedOrigins(t *testing.T) {
 	t.Parallel()
 	const desk = "https://desk.example"
-	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type"}
+	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type,x-tenant"}
+	many := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", strings.Repeat("x-tenant,", 200)}
 	answers := map[string]string{
-		"Access-Control-Allow-Origin": desk, "Access-Control-Expose-Headers": "Allow, Location, Retry-After, WWW-Authenticate", "Vary": "Origin",
+		"Access-Control-Allow-Origin": desk, "Access-Control-Allow-Credentials": "true", "Access-Control-Expose-Headers": "Allow, Location, Retry-After, WWW-Authenticate", "Vary": "Origin",
+	}
+	allowed := func(headers string) map[string]string {
+		return map[string]string{
+			"Access-Control-Allow-Origin": desk, "Access-Control-Allow-Credentials": "true",
+			"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Max-Age": "600",
+			"Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID" + headers,
+			"Vary":                         "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+		}
 	}
 	for name, tc := range map[string]struct {
 		origins []string
@@ -27,12 +36,10 @@ func TestPagesOfListedOrigins(t *testing.T) {
 		status  int
 		want    map[string]string // of what CORS adds
 	}{
-		"answer": {[]string{desk}, http.MethodGet, desk, nil, 200, answers},
-		"preflight": {[]string{desk + "/"}, http.MethodOptions, desk, preflight, 204, map[string]string{
-			"Access-Control-Allow-Origin": desk, "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Max-Age": "600",
-			"Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
-			"Vary":                         "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
-		}},
+		"answer":                   {[]string{desk}, http.MethodGet, desk, nil, 200, answers},
+		"preflight":                {[]string{desk + "/"}, http.MethodOptions, desk, preflight, 204, allowed(", authorization,content-type,x-tenant")},
+		"a preflight of nothing":   {[]string{desk}, http.MethodOptions, desk, preflight[:2], 204, allowed("")},
+		"too many headers":         {[]string{desk}, http.MethodOptions, desk, many, 204, allowed("")},
 		"a refused token":          {[]string{desk}, http.MethodGet, desk, []string{"Authorization", "Bearer x"}, 401, answers},
 		"no preflight":             {[]string{desk}, http.MethodOptions, desk, nil, 200, answers},
 		"another origin":           {[]string{desk}, http.MethodGet, "https://evil.example", nil, 403, map[string]string{}},
