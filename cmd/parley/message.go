@@ -107,7 +107,7 @@ func (a *app) throughMessages(ctx context.Context, args []string, check bool,
 // checkMessages reports each refused message as it is found.
 func (a *app) checkMessages(ctx context.Context, in io.Reader) error {
 	stats, err := stream.Check(ctx, in, stream.Options{}, func(p *stream.Problem) error {
-		return a.refusedLine(p.Line, p.Err)
+		return a.refusedAt(p.Place, p.Err)
 	})
 	if err != nil {
 		return err
@@ -115,13 +115,13 @@ func (a *app) checkMessages(ctx context.Context, in io.Reader) error {
 	return a.checked(stats)
 }
 
-// refusedLine reports one refused message.
-func (a *app) refusedLine(line int, refusal error) error {
+// refusedAt reports one refused message.
+func (a *app) refusedAt(place stream.Place, refusal error) error {
 	row := struct {
-		Line  int    `json:"line"`
+		stream.Place
 		Error string `json:"error"`
-	}{line, refusal.Error()}
-	return a.print(row, linef("line %d: %s", row.Line, row.Error))
+	}{place, refusal.Error()}
+	return a.print(row, linef("%v: %s", row.Place, row.Error))
 }
 
 // checked prints how many messages are valid.

@@ -123,17 +123,17 @@ func (a *app) printRequest(request provider.Request, say func(provider.Note) str
 	return err
 }
 
-// lined is a conversation with the lines on which its messages begin.
-type lined struct {
+// placed is a conversation with the places of its messages.
+type placed struct {
 	messages []message.Envelope
-	lines    []int
+	places   []stream.Place
 }
 
-func (l *lined) where(n provider.Note) int {
-	if n.Index < 0 || n.Index >= len(l.lines) {
-		return 0
+func (l *placed) where(n provider.Note) stream.Place {
+	if n.Index < 0 || n.Index >= len(l.places) {
+		return stream.Place{}
 	}
-	return l.lines[n.Index]
+	return l.places[n.Index]
 }
 
 // projectTo writes a conversation for a provider, or only reports what is refused and
@@ -153,17 +153,17 @@ func (a *app) projectTo(ctx context.Context, args []string, check bool,
 	request := write(talk.messages, provider.Options{})
 	if !check {
 		return a.printRequest(request, func(n provider.Note) string {
-			return fmt.Sprintf("line %d: %s: %s", talk.where(n), n.Kind, n.Text)
+			return fmt.Sprintf("%v: %s: %s", talk.where(n), n.Kind, n.Text)
 		})
 	}
 	for _, n := range request.Notes {
 		row := struct {
-			Line int    `json:"line"`
+			stream.Place
 			Kind string `json:"kind"`
 			Code string `json:"code"`
 			Text string `json:"text"`
 		}{talk.where(n), string(n.Kind), n.Code, n.Text}
-		err := a.print(row, linef("line %d: %s: %s", row.Line, row.Kind, row.Text))
+		err := a.print(row, linef("%v: %s: %s", row.Place, row.Kind, row.Text))
 		if err != nil {
 			return err
 		}
@@ -173,24 +173,24 @@ func (a *app) projectTo(ctx context.Context, args []string, check bool,
 
 // collect reads a whole conversation. It ends at the first refused message, unless
 // all are to be reported.
-func (a *app) collect(ctx context.Context, in io.Reader, report bool) (talk *lined, refused int, err error) {
-	talk = &lined{}
+func (a *app) collect(ctx context.Context, in io.Reader, report bool) (talk *placed, refused int, err error) {
+	talk = &placed{}
 	for item, err := range stream.Messages(ctx, in, stream.Options{}) {
 		switch {
 		case err != nil:
 			return nil, 0, err
 		case item.Err != nil && !report:
-			return nil, 0, &stream.Problem{Line: item.Line, Err: item.Err}
+			return nil, 0, &stream.Problem{Place: item.Place, Err: item.Err}
 		case item.Err != nil:
 			refused++
-			if err := a.refusedLine(item.Line, item.Err); err != nil {
+			if err := a.refusedAt(item.Place, item.Err); err != nil {
 				return nil, 0, err
 			}
 		case len(talk.messages) == maxConversation:
 			return nil, 0, fmt.Errorf("more than %d messages, which is the limit of one conversation", maxConversation)
 		default:
 			talk.messages = append(talk.messages, item.Envelope)
-			talk.lines = append(talk.lines, item.Line)
+			talk.places = append(talk.places, item.Place)
 		}
 	}
 	return talk, refused, nil

@@ -48,6 +48,7 @@ type Source struct {
 	values  int // how many bytes are allowed
 	dec     *jsontext.Decoder
 	inArray bool
+	element int  // of the array that is being read
 	array   bool // the input's first value is an array
 	begun   bool
 	broken  bool // inside an array whose rest cannot be read
@@ -70,6 +71,15 @@ func NewSource(r io.Reader, o Options) *Source {
 // IsArray reports whether the input's first value is an array; it is known once
 // Next was called.
 func (s *Source) IsArray() bool { return s.array }
+
+// Element returns the position, from 1, that the value which Next last returned or
+// refused has in its array; 0: it is in none.
+func (s *Source) Element() int {
+	if !s.inArray {
+		return 0
+	}
+	return s.element
+}
 
 // Refused returns the beginning of the value that Next last refused, as far as
 // its line reaches.
@@ -101,11 +111,12 @@ func (s *Source) Next() (line int, raw jsontext.Value, err error) {
 		switch {
 		case kind == '[' && !s.inArray:
 			_, err = s.dec.ReadToken()
-			s.inArray = true
+			s.inArray, s.element = true, 0
 		case kind == ']' && s.inArray:
 			_, err = s.dec.ReadToken()
 			s.inArray = false
 		default:
+			s.element++
 			raw, err = s.dec.ReadValue()
 			if err == nil {
 				start := s.dec.InputOffset() + s.input.base - int64(len(raw))

@@ -11,24 +11,37 @@ import (
 	"github.com/parley-hub/parley/message"
 )
 
+// Place is where a message is in an input. An array may be on a single line.
+type Place struct {
+	Line    int `json:"line"`             // on which it begins, from 1
+	Element int `json:"element,omitzero"` // of its array, from 1; 0: it is in none
+}
+
+func (p Place) String() string {
+	if p.Element == 0 {
+		return fmt.Sprintf("line %d", p.Line)
+	}
+	return fmt.Sprintf("line %d, element %d", p.Line, p.Element)
+}
+
 // Item is one message of an input, or the reason why there is none.
 type Item struct {
-	Line     int // on which it begins, from 1
+	Place
 	Envelope message.Envelope
 	Err      error
 }
 
 // Problem says that a message was refused, and where.
 type Problem struct {
-	Line int
-	Err  error
+	Place
+	Err error
 }
 
 func (p *Problem) Error() string {
 	if cause := errors.Unwrap(p.Err); cause != nil {
-		return fmt.Sprintf("line %d: %v (%v)", p.Line, p.Err, cause)
+		return fmt.Sprintf("%v: %v (%v)", p.Place, p.Err, cause)
 	}
-	return fmt.Sprintf("line %d: %v", p.Line, p.Err)
+	return fmt.Sprintf("%v: %v", p.Place, p.Err)
 }
 
 // Unwrap returns the refusal.
@@ -60,10 +73,10 @@ func each(ctx context.Context, source *Source, yield func(Item, error) bool) {
 			return
 		}
 		if err != nil && source.Failed() {
-			yield(Item{Line: line}, err)
+			yield(Item{Place: Place{Line: line}}, err)
 			return
 		}
-		item := Item{Line: line, Err: err}
+		item := Item{Place: Place{Line: line, Element: source.Element()}, Err: err}
 		if err == nil {
 			item.Envelope, item.Err = message.NormalizeJSON(raw)
 		} else {
@@ -94,7 +107,7 @@ func Project(ctx context.Context, r io.Reader, w io.Writer, o Options,
 	each(ctx, source, func(item Item, err error) bool {
 		if err == nil && item.Err != nil {
 			stats.Refused++
-			err = &Problem{Line: item.Line, Err: item.Err}
+			err = &Problem{Place: item.Place, Err: item.Err}
 		}
 		if err == nil {
 			out.array = source.IsArray()
@@ -128,7 +141,7 @@ func Check(ctx context.Context, r io.Reader, o Options, report func(*Problem) er
 			continue
 		}
 		stats.Refused++
-		if err := report(&Problem{Line: item.Line, Err: item.Err}); err != nil {
+		if err := report(&Problem{Place: item.Place, Err: item.Err}); err != nil {
 			return stats, err
 		}
 	}
@@ -147,7 +160,7 @@ func Collect(ctx context.Context, r io.Reader, o Options, limit int) ([]message.
 		case err != nil:
 			return nil, err
 		case item.Err != nil:
-			return nil, &Problem{Line: item.Line, Err: item.Err}
+			return nil, &Problem{Place: item.Place, Err: item.Err}
 		case len(envelopes) == limit:
 			return nil, fmt.Errorf("%w (%d are allowed)", ErrTooMany, limit)
 		}

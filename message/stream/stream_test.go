@@ -46,7 +46,7 @@ func TestNormalize(t *testing.T) {
 		"nothing":              {``, "", "", stream.Stats{}},
 		"only white space":     {" \n\n ", "", "", stream.Stats{}},
 		"a bad message":        {"{\"role\":\"user\",\"content\":\"a\"}\n\n\"x\"\n{}", a + "\n", "line 3: invalid_ai_message_envelope: message must be an array", stream.Stats{Messages: 1, Refused: 1}},
-		"a bad element":        {"[{\"role\":\"user\",\"content\":\"a\"},\n{\"role\":\"\"}]", "[\n" + a, "line 2: invalid_ai_message_envelope: role must be a non-empty string", stream.Stats{Messages: 1, Refused: 1}},
+		"a bad element":        {"[{\"role\":\"user\",\"content\":\"a\"},\n{\"role\":\"\"}]", "[\n" + a, "line 2, element 2: invalid_ai_message_envelope: role must be a non-empty string", stream.Stats{Messages: 1, Refused: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,8 +154,14 @@ func TestProblemsNameTheirCause(t *testing.T) {
 		t.Errorf("%q", texts)
 	}
 	texts, _ = problems(`[1,2,3]`+"\n"+`[[1,2,3]]`, stream.Options{MaxValues: 3})
-	if len(texts) != 4 || texts[3] != "line 2: "+refused+" (stream: the message is too large; raise the limit or split it (3 values are allowed))" {
+	if len(texts) != 4 || texts[3] != "line 2, element 1: "+refused+" (stream: the message is too large; raise the limit or split it (3 values are allowed))" {
 		t.Errorf("%q", texts)
+	}
+	// An array may be one line, so its elements are counted; what follows it is not.
+	texts, _ = problems(`[{},{},{"role":""}, 7]`+"\n"+`{"role":""}`, stream.Options{})
+	if got := strings.Join(texts, "|"); got != "line 1, element 3: invalid_ai_message_envelope: role must be a non-empty string|"+
+		"line 1, element 4: invalid_ai_message_envelope: message must be an array|line 2: invalid_ai_message_envelope: role must be a non-empty string" {
+		t.Errorf("the places are %s", got)
 	}
 	// 3 bytes hold no more than 3 values; 4 values in 8 bytes are within 4.
 	if texts, _ = problems(`[[1,2,3]]`, stream.Options{MaxValues: 4}); len(texts) != 0 {
@@ -165,7 +171,7 @@ func TestProblemsNameTheirCause(t *testing.T) {
 		t.Errorf("%q", texts)
 	}
 	texts, errs = problems("[{},\n x,{}]\n{\"role\":1}", stream.Options{})
-	if len(texts) != 1 || !strings.HasPrefix(texts[0], "line 2: ") || !errors.Is(errs[0], stream.ErrArray) {
+	if len(texts) != 1 || !strings.HasPrefix(texts[0], "line 2, element 2: ") || !errors.Is(errs[0], stream.ErrArray) {
 		t.Errorf("a broken array: %q", texts)
 	}
 	if texts, errs = problems("[{},", stream.Options{}); len(texts) != 1 || !errors.Is(errs[0], stream.ErrArray) {
