@@ -33,6 +33,7 @@ func FuzzReplies(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"choices":[7,{"message":{"tool_calls":[null,{"function":[]}]}}],"output":[{"type":"message","content":[5]}]}`))
+	f.Add([]byte(`{"output":[{"type":"message","role":"assistant","content":[5]},{"role":"","content":[{}]},{"type":"message","content":"x"}]}`))
 	f.Add([]byte(`{"content":[{"type":"tool_use","input":[1]}],"candidates":[{"content":{"parts":[{"functionCall":{"args":[]}}]}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for name, read := range map[string]func([]byte, provider.ReadOptions) (provider.Reply, error){

@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"cmp"
+
 	"github.com/parley-hub/parley/message"
 	"github.com/parley-hub/parley/message/provider"
 	"github.com/parley-hub/parley/message/provider/internal/plan"
@@ -113,7 +115,8 @@ func readItem(r *plan.Reading, item *value.Map) {
 }
 
 func readMessageItem(r *plan.Reading, item *value.Map) {
-	role := plan.Str(item, "role")
+	// As in chat completions, who is not named is the assistant.
+	role := cmp.Or(plan.Str(item, "role"), message.RoleAssistant)
 	content := item.At("content")
 	if text, ok := content.(string); ok {
 		content = []any{value.New().Set("type", "input_text").Set("text", text)}
@@ -131,6 +134,9 @@ func readMessageItem(r *plan.Reading, item *value.Map) {
 	}
 	for _, part := range list {
 		m, _ := part.(*value.Map)
+		if m == nil {
+			continue
+		}
 		r.Keep(itemKey, rest)
 		switch plan.Str(m, "type") {
 		case "output_text", "input_text", "text":
