@@ -53,8 +53,9 @@ type Broker struct {
 	conn   *nats.Conn
 	server *server.Server // nil: it is elsewhere
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held while a change is told, so that they are told in their order
 	changed func(error)
+	late    bool // Watch told that there is no connection yet
 }
 
 // Open connects, and starts the server if it is this process's. A server
@@ -72,6 +73,8 @@ func Open(o Options) (*Broker, error) {
 			b.tell(err)
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { b.tell(nil) }),
+		nats.ConnectHandler(func(*nats.Conn) { b.arrived() }), // the first connection is no reconnect
+		nats.IgnoreAuthErrorAbort(),                           // a token may be wrong for a while
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if o.Log != nil {
 				o.Log.Warn("NATS", "error", err)
@@ -134,21 +137,31 @@ func listen(o Options) (*server.Server, error) {
 	return s, nil
 }
 
+// arrived tells of the first connection if it was missed.
+func (b *Broker) arrived() {
+	b.mu.Lock()
+	late := b.late
+	b.late = false
+	b.mu.Unlock()
+	if late {
+		b.tell(nil)
+	}
+}
+
 func (b *Broker) tell(err error) {
 	b.mu.Lock()
-	changed := b.changed
-	b.mu.Unlock()
-	if changed != nil {
-		changed(err)
+	defer b.mu.Unlock()
+	if b.changed != nil {
+		b.changed(err)
 	}
 }
 
 // Watch tells whenever the connection is lost and when it is back.
 func (b *Broker) Watch(changed func(err error)) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.changed = changed
-	b.mu.Unlock()
-	if !b.conn.IsConnected() {
+	if b.late = !b.conn.IsConnected(); b.late {
 		changed(errors.New("not connected yet"))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/parley-hub/parley/conformance/spec"
@@ -73,6 +74,49 @@ func TestBroker(t *testing.T) {
 		c.NoError(next(c, states))
 		c.NoError(publish(away, "agh.x", []byte("x")))
 	})
+	t.Run("a server that comes after its clients", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		first := open(c, natsbroker.Options{Listen: "127.0.0.1:0", Token: "open-sesame-1"})
+		_, port := first.Address()
+		c.NoError(first.Close()) // now nobody listens there
+		early := open(c, natsbroker.Options{URL: "nats://open-sesame-1@127.0.0.1:" + strconv.Itoa(port)})
+		states := make(chan error, 10)
+		early.Watch(func(err error) { states <- err })
+		c.True(next(c, states) != nil, "that there is no connection is not told")
+		open(c, natsbroker.Options{Listen: "127.0.0.1:" + strconv.Itoa(port), Token: "open-sesame-1"})
+		c.NoError(next(c, states))
+		c.NoError(publish(early, "agh.x", []byte("x")))
+	})
+	t.Run("a server that refuses the token for a while", func(t *testing.T) {
+		t.Parallel()
+		c := &spec.T{T: t}
+		first := open(c, natsbroker.Options{Listen: "127.0.0.1:0", Token: "open-sesame-1"})
+		_, port := first.Address()
+		listen := "127.0.0.1:" + strconv.Itoa(port)
+		client := open(c, natsbroker.Options{URL: "nats://open-sesame-1@" + listen})
+		refused, states := make(chan struct{}, 10), make(chan error, 10)
+		client.Watch(func(err error) { states <- err })
+		c.NoError(first.Close())
+		c.True(next(c, states) != nil, "the loss is not told")
+		other, err := server.NewServer(&server.Options{
+			Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, CustomClientAuthentication: refuses(refused),
+		})
+		c.NoError(err)
+		other.Start()
+		for range 3 {
+			select {
+			case <-refused:
+			case <-time.After(wait):
+				c.Fatal("it does not try again")
+			}
+		}
+		other.Shutdown()
+		other.WaitForShutdown()
+		open(c, natsbroker.Options{Listen: listen, Token: "open-sesame-1"})
+		c.NoError(next(c, states))
+		c.NoError(publish(client, "agh.x", []byte("x")))
+	})
 	t.Run("what is refused", func(t *testing.T) {
 		t.Parallel()
 		for _, o := range []natsbroker.Options{
@@ -100,6 +144,17 @@ func TestBroker(t *testing.T) {
 		c.NoError(err)
 		c.Equal(info.Mode().Perm(), os.FileMode(0o600))
 	})
+}
+
+// refuses every client.
+type refuses chan struct{}
+
+func (r refuses) Check(server.ClientAuthentication) bool {
+	select {
+	case r <- struct{}{}:
+	default:
+	}
+	return false
 }
 
 func publish(b *natsbroker.Broker, subject string, data []byte) error {
