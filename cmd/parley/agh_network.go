@@ -39,9 +39,18 @@ func (n *network) path(names ...string) string {
 	var b strings.Builder
 	b.WriteString("/agh/workspaces/" + url.PathEscape(n.workspace) + "/network")
 	for _, name := range names {
-		b.WriteString("/" + url.PathEscape(name))
+		b.WriteString("/" + segment(name))
 	}
 	return b.String()
+}
+
+// segment escapes a name for a path. Names of dots only would be taken for steps of
+// the path.
+func segment(name string) string {
+	if name == "." || name == ".." {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
 }
 
 // get requests a path; q may be nil.
