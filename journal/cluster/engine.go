@@ -186,10 +186,8 @@ func (e *Engine) Health() journal.Health {
 		case journal.Full, journal.Waiting:
 			worst = h
 		case journal.Ready:
-			for _, at := range []int64{s.poor.Load(), s.since.Load()} {
-				if at != 0 && time.Since(time.Unix(0, at)) > slowPublish {
-					worst = journal.Health{State: journal.Waiting, Err: fmt.Errorf("shard %d: no quorum of the log's servers has answered since %v", s.n, time.Unix(0, at).UTC().Format(time.RFC3339))}
-				}
+			if err := s.quiet(); err != nil {
+				worst = journal.Health{State: journal.Waiting, Err: err}
 			}
 		}
 		if err := s.troubled(); err != nil {

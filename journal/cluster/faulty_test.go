@@ -29,6 +29,7 @@ type faulty struct {
 	hidden   atomic.Uint64                   // message that reads do not find; 0: none
 	deaf     bool                            // nothing is pushed, and no other node is heard
 	poor     atomic.Bool                     // its servers report that they have no quorum
+	silent   atomic.Bool                     // its servers do not answer what the state of the log is
 }
 
 // eachLog runs a test on a log in memory, and on a log of real servers.
@@ -104,6 +105,9 @@ func (f *faulty) Beats(hear func([]byte)) (stop func(), err error) {
 }
 
 func (f *faulty) State(ctx context.Context, shard int) (port.State, error) {
+	if f.silent.Load() {
+		return port.State{}, errGate
+	}
 	state, err := f.Log.State(ctx, shard)
 	state.NoQuorum = state.NoQuorum || f.poor.Load()
 	return state, err

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -27,7 +28,7 @@ func (e *Engine) Leader() (n Node, ok bool) {
 // Following returns why a copy does not follow its log, or nil if all do.
 func (e *Engine) Following() error {
 	for _, s := range e.shards {
-		if err := s.troubled(); err != nil {
+		if err := cmp.Or(s.troubled(), s.quiet()); err != nil {
 			return err
 		}
 	}

@@ -349,7 +349,14 @@ func (e *Engine) acquire(ctx context.Context, may func() bool) error {
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	known := map[string]bool{} // most shards fail for the same reason
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		if err == nil || known[err.Error()] {
+			return true
+		}
+		known[err.Error()] = true
+		return false
+	})...)
 }
 
 // Release gives up the lead of every shard. What is ordered and not durable is aborted.

@@ -37,7 +37,7 @@ type shard struct {
 	seen   atomic.Uint64 // at.seq, for other goroutines
 	voids  atomic.Uint64 // foreign messages that were skipped
 	since  atomic.Int64  // when the current publish began, in nanoseconds; 0: none
-	poor   atomic.Int64  // since when the log's servers report no quorum, in nanoseconds; 0: they have one
+	poor   atomic.Int64  // since when the log's servers report no quorum or do not answer, in nanoseconds; 0: they have one
 	nudged chan struct{} // requests a read of the end of the log
 	giving chan struct{} // the copy is being written for another node
 
@@ -47,6 +47,7 @@ type shard struct {
 	fence   uint64 // its slot
 	changed chan struct{}
 	trouble error // why the log is not followed
+	silence error // why the log's servers cannot store anything
 	closed  bool
 	ending  chan struct{} // closed with closed
 	taking  bool          // the copy is being replaced by another node's

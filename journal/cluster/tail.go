@@ -286,23 +286,19 @@ func (s *shard) toEnd(ctx context.Context) error {
 	}
 	if err != nil && !errors.Is(err, port.ErrNoLog) {
 		s.log.Elsewhere(s.n)
+		s.noteQuorum(err)
 		return nil // no answer: the next read may succeed
 	}
-	s.noteQuorum(!state.NoQuorum)
+	if state.NoQuorum {
+		s.noteQuorum(errNoQuorum)
+	} else {
+		s.noteQuorum(nil)
+	}
 	if err != nil || state.Last < s.seen.Load() {
 		_, err := s.attach(ctx)
 		return err
 	}
 	return s.fill(ctx, state.Last)
-}
-
-// noteQuorum records whether the log's servers have a quorum.
-func (s *shard) noteQuorum(have bool) {
-	if have {
-		s.poor.Store(0)
-	} else {
-		s.poor.CompareAndSwap(0, time.Now().UnixNano())
-	}
 }
 
 // reach waits until the log is applied up to a sequence.

@@ -58,6 +58,7 @@ func Connect(opts Options) (*Log, error) {
 		nats.Name("parley"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // what cannot be sent now is not sent later
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.ReconnectToServer(l.choose),
+		nats.IgnoreAuthErrorAbort(), // a user that is refused for a while must not end the connection for good
 	}, opts.NATS...)
 	nc, err := nats.Connect(opts.URL, settings...)
 	if err != nil {
@@ -118,7 +119,7 @@ func (l *Log) State(ctx context.Context, shard int) (port.State, error) {
 		return port.State{}, fmt.Errorf("stream %s: %w", l.stream(shard), port.ErrNoLog)
 	}
 	if err != nil {
-		return port.State{}, err
+		return port.State{}, l.explained(err)
 	}
 	info := s.CachedInfo()
 	if err := l.checkStream(shard, info.Config); err != nil {
@@ -137,6 +138,17 @@ func (l *Log) State(ctx context.Context, shard int) (port.State, error) {
 		return port.State{}, fmt.Errorf("stream %s was not made by `parley cluster init`: %w", l.stream(shard), err)
 	}
 	return state, nil
+}
+
+// explained adds why there is no connection to an error of a request.
+func (l *Log) explained(err error) error {
+	if l.nc.IsConnected() {
+		return err
+	}
+	if why := l.nc.LastError(); why != nil {
+		return fmt.Errorf("there is no connection to a NATS server (%w): %w", why, err)
+	}
+	return fmt.Errorf("there is no connection to a NATS server: %w", err)
 }
 
 // Tail implements port.Log.
