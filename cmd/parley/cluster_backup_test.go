@@ -81,6 +81,10 @@ func TestABackupOfACluster(t *testing.T) {
 		t.Errorf("restoring it as a hub alone: exit %d: %s", code, errs)
 	}
 
+	again := append([]string{"cluster", "init", "--from", kept, "--data", data}, n.flags()...)
+	if code, _, errs := call(t, nil, again...); code == exitFine || !strings.Contains(errs, `there is a cluster "parley"`) || !strings.Contains(errs, "cluster.name") {
+		t.Errorf("beginning a cluster that exists: exit %d: %s", code, errs)
+	}
 	n.servers = startServers(t)
 	if out := n.run("cluster", "init", "--from", kept, "--data", data); !strings.Contains(out, "3 shards") || strings.Contains(out, "epoch 1\n") {
 		t.Errorf("init says %s", out)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -89,6 +90,9 @@ func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, k
 		return nil, err
 	}
 	if from != "" {
+		if _, err := log.State(ctx, 0); err == nil {
+			return nil, fmt.Errorf("there is a cluster %q on %s already; name another one with --set cluster.name=NAME", cfg.Cluster.Name, shownServers(cfg.Cluster))
+		}
 		if made.Shards, made.Epoch, err = a.copyOfBackup(cfg, from); err != nil {
 			return nil, err
 		}
@@ -96,6 +100,9 @@ func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, k
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	if err := log.Create(ctx, made.Shards, made.Replicas, made.Epoch); err != nil {
+		if from != "" { // so that the command can be given again
+			err = errors.Join(err, os.RemoveAll(filepath.Dir(cluster.Folder(disk.Options{}, cfg.Data.Dir, 0))))
+		}
 		return nil, err
 	}
 	if key {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -100,10 +101,12 @@ func reportOf(ctx context.Context, cfg config.Cluster, log port.Log, state port.
 		at, err := cluster.Inspect(ctx, log, shard)
 		one.Leader, one.Term, one.Last = at.Leader, at.Term, at.Last
 		switch {
+		case errors.Is(err, port.ErrNoLog):
+			one.Error = fmt.Sprintf("%v; parley cluster reseed makes the streams anew from the copies of a node", err)
 		case err != nil:
 			one.Error = err.Error()
 		case at.NoQuorum:
-			one.Error = "too few of its NATS servers reach each other; nothing is acknowledged until a majority does"
+			one.Error = "too few of its NATS servers reach each other, or have space on their disks; nothing is acknowledged until a majority does"
 		}
 		report.Shards = append(report.Shards, one)
 	}

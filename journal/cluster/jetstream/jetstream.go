@@ -146,7 +146,7 @@ func (l *Log) explained(err error) error {
 		return err
 	}
 	if why := l.nc.LastError(); why != nil {
-		return fmt.Errorf("there is no connection to a NATS server (%w): %w", why, err)
+		return fmt.Errorf("there is no connection to a NATS server: %w", why)
 	}
 	return fmt.Errorf("there is no connection to a NATS server: %w", err)
 }
