@@ -79,7 +79,7 @@ type madeCluster struct {
 }
 
 // makeCluster makes the streams and their first contents.
-func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, key bool) (*madeCluster, error) {
+func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, key bool) (_ *madeCluster, err error) {
 	log, err := connectCluster(cfg.Cluster)
 	if err != nil {
 		return nil, err
@@ -97,6 +97,13 @@ func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, k
 			return nil, err
 		}
 	}
+	dir := ""
+	if key {
+		if dir, err = temporary(cfg.Data.Dir); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	if err := log.Create(ctx, made.Shards, made.Replicas, made.Epoch); err != nil {
@@ -106,7 +113,7 @@ func (a *app) makeCluster(ctx context.Context, cfg config.Config, from string, k
 		return nil, err
 	}
 	if key {
-		made.Token, err = a.firstKey(ctx, cfg)
+		made.Token, err = a.leadForKey(ctx, cfg, "parley-cluster-init", dir)
 	}
 	return made, err
 }
@@ -142,12 +149,16 @@ func (a *app) copyOfBackup(cfg config.Config, from string) (shards int, epoch ui
 	return len(folders), epoch, err
 }
 
-// firstKey makes an operator's key in a new cluster.
-func (a *app) firstKey(ctx context.Context, cfg config.Config) (token string, err error) {
-	dir, err := os.MkdirTemp("", "parley-init-")
-	if err != nil {
-		return "", err
+// temporary makes a folder for the copies of a moment: in the system's folder for such
+// files, or, where there is none, as in our container image, in the data folder.
+func temporary(data string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "parley-init-"); err == nil {
+		return dir, nil
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	return a.leadForKey(ctx, cfg, "parley-cluster-init", dir)
+	if os.MkdirAll(data, 0o700) == nil {
+		if dir, other := os.MkdirTemp(data, "parley-init-"); other == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("a temporary folder is needed for the first key: %w; name a folder that can be written to with TMPDIR or --data", err)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,6 +69,30 @@ func (n *nodes) fromPage(environ, args []string) {
 		n.launch(name, environ, "--node-name", name, "--data", filepath.Join(n.dir, name), "--listen", "127.0.0.1:0")
 	}
 	n.serves("")
+}
+
+// TestFirstKeyInAContainer: our container image has no folder for temporary files. The
+// first key is made in the data folder then; if that cannot be written to either, no
+// stream is made, so that the command can be given again.
+func TestFirstKeyInAContainer(t *testing.T) {
+	t.Parallel()
+	servers, dir := startServers(t), t.TempDir()
+	initialize := func(data string) (string, error) {
+		c := exec.CommandContext(t.Context(), "parley", "cluster", "init", "--operator-key", "--shards", "1", "--data", data, //nolint:gosec // itself
+			"--cluster", servers.URL(), "--set", "cluster.monitor="+strings.Join(servers.Monitors(), ","))
+		c.Env = append(os.Environ(), "TMPDIR="+filepath.Join(dir, "nowhere"))
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := initialize("/dev/null/data"); err == nil || !strings.Contains(out, "TMPDIR or --data") {
+		t.Errorf("without any folder: %v: %s", err, out)
+	}
+	if out, err := initialize(filepath.Join(dir, "data")); err != nil || !strings.Contains(out, "shown once: parley_") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "data")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left behind, %v", left, err)
+	}
 }
 
 // TestClusterFiles: the NATS configuration to copy is one that nodes accept, and the
