@@ -30,8 +30,8 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	defer e.mu.Unlock()
 	e.addClaims(found, view)
 	g := e.group
-	plan, err := e.book.Order(&b, g.fate, e.now())
-	if err != nil {
+	plan := &e.plan
+	if err := e.book.Order(&b, g.fate, e.now(), plan); err != nil {
 		return nil, err
 	}
 	e.writeBatch(g, &b, drafts, plan)

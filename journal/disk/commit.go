@@ -209,6 +209,7 @@ func (g *group) finish(room *finishRoom) {
 		value = layout.AppendHead(value[:0], k.key, head.Head)
 		_ = g.batch.Set(k.key, value, nil)
 	}
+	room.heads = nil // it belongs to the group now
 	if len(list) <= maxRoom {
 		*room = finishRoom{list: list, keys: buf, heads: g.heads, value: value}
 	}
@@ -317,7 +318,7 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	runtime.Gosched()
 	e.ring(g)
 	old.release()
-	e.reuse(g.batch)
+	e.reuse(g)
 	return true
 }
 

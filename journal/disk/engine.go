@@ -56,7 +56,8 @@ type Engine struct {
 
 	mu      sync.Mutex // never held during a write or a sync
 	book    *order.Book
-	view    *view // what readers see
+	plan    order.Plan // of the batch that is being ordered
+	view    *view      // what readers see
 	heads   *cache[journal.LogName, order.Head]
 	claims  claimTable
 	sieves  struct{ heads, claims sieve }
@@ -65,6 +66,7 @@ type Engine struct {
 	flight  *group                       // being made durable; nil when none is
 	unseen  chan struct{}                // of a copy: closed when readers see the group that has just become durable; nil: they see all
 	spare   atomic.Pointer[pebble.Batch] // of a group that has ended
+	spares  atomic.Pointer[[]logHead]    // of a group that has ended: room for the heads of another
 	lazy    map[journal.ValueKey]journal.Value
 	saving  map[journal.ValueKey]journal.Value // lazy values of the group in flight
 	lazyDue bool                               // lazy values are to be saved without a group
@@ -129,30 +131,35 @@ type group struct {
 	dropped  map[journal.ValueKey]struct{} // lazy values in memory that a drop of this group removes
 }
 
-// newGroup returns an empty group with capacity for as many logs as the last one
-// had.
+// newGroup returns an empty group.
 func (e *Engine) newGroup() *group {
-	logs := 0
-	if e.group != nil {
-		logs = len(e.group.heads)
-	}
 	batch := e.spare.Swap(nil)
 	if batch == nil {
 		batch = e.db.NewBatch(pebble.WithMaxRetainedSizeBytes(spareBytes))
 	}
-	return &group{fate: journal.NewFate(), batch: batch, heads: make([]logHead, 0, logs)}
+	g := &group{fate: journal.NewFate(), batch: batch}
+	if heads := e.spares.Swap(nil); heads != nil {
+		g.heads = *heads
+	}
+	return g
 }
 
 const spareBytes = 4 << 20
 
-// reuse keeps the batch of a group that has ended for the next one: a batch
-// grows by doubling and copying, and Pebble's own pool is emptied by the garbage
-// collector. Reset frees a buffer larger than spareBytes.
-func (e *Engine) reuse(b *pebble.Batch) {
-	b.Reset()
-	if !e.spare.CompareAndSwap(nil, b) {
-		_ = b.Close()
+// reuse keeps the batch and the room for heads of a group that has ended for the next
+// one: a batch grows by doubling and copying, and Pebble's own pool is emptied by the
+// garbage collector. Reset frees a buffer larger than spareBytes.
+func (e *Engine) reuse(g *group) {
+	g.batch.Reset()
+	if !e.spare.CompareAndSwap(nil, g.batch) {
+		_ = g.batch.Close()
 	}
+	if len(g.heads) <= maxRoom {
+		clear(g.heads)
+		heads := g.heads[:0]
+		e.spares.Store(&heads)
+	}
+	g.heads = nil
 }
 
 // logHead is where a log ends. Until a group is finished, its list may contain a

@@ -179,8 +179,8 @@ func (e *Engine) Append(ctx context.Context, b journal.Batch) (*journal.Ticket, 
 	defer e.store.mu.Unlock()
 	n := e.Shard(b.Partition())
 	sh := e.store.shards[n]
-	plan, err := e.books[n].Order(&b, e.group.fate, e.now())
-	if err != nil {
+	plan := new(order.Plan)
+	if err := e.books[n].Order(&b, e.group.fate, e.now(), plan); err != nil {
 		return nil, err
 	}
 	kept := clone(&b)

@@ -33,30 +33,44 @@ type ClaimChange struct {
 }
 
 // Order checks a valid batch against everything ordered, and orders it. A
-// refused batch leaves the book as it was.
-func (b *Book) Order(batch *journal.Batch, fate *journal.Fate, now time.Time) (*Plan, error) {
+// refused batch leaves the book as it was. The plan is written over, so that its memory
+// can serve many batches, one after the other.
+func (b *Book) Order(batch *journal.Batch, fate *journal.Fate, now time.Time, plan *Plan) error {
 	if batch.Term != 0 && batch.Term != b.term {
-		return nil, &journal.ConflictError{
+		return &journal.ConflictError{
 			Kind: journal.TermConflict, Expected: batch.Term, Actual: b.term, LostTo: b.settledAt(b.durable),
 		}
 	}
-	plan := &Plan{Offset: b.ordered + 1}
-	if n := len(batch.Appends); 2*n <= len(plan.few) {
-		plan.Heads, plan.Before = plan.few[:n:n], plan.few[n:2*n]
-	} else {
-		plan.Heads, plan.Before = make([]Head, n), make([]Head, n)
-	}
+	plan.reset(b.ordered+1, len(batch.Appends))
 	if err := b.checkHeads(batch, plan); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.checkClaims(batch, plan, now); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.checkValues(batch.Values); err != nil {
-		return nil, err
+		return err
 	}
 	b.accept(batch, plan, fate)
-	return plan, nil
+	return nil
+}
+
+// keptClaims bounds the memory that a plan keeps for the next batch.
+const keptClaims = 64
+
+// reset makes the plan that of a batch of n Appends, with the memory it has.
+func (p *Plan) reset(offset uint64, n int) {
+	claims := p.Claims[:0]
+	clear(p.Claims)
+	if cap(claims) > keptClaims {
+		claims = nil
+	}
+	*p = Plan{Offset: offset, Claims: claims}
+	if 2*n <= len(p.few) {
+		p.Heads, p.Before = p.few[:n:n], p.few[n:2*n]
+	} else {
+		p.Heads, p.Before = make([]Head, n), make([]Head, n)
+	}
 }
 
 func (b *Book) checkHeads(batch *journal.Batch, plan *Plan) error {
