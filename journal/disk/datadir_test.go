@@ -58,20 +58,7 @@ func TestGoldenFolder(t *testing.T) {
 			}
 		}
 	}
-	img := image{}
-	err := filepath.WalkDir(golden, func(name string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(name) //nolint:gosec // a file of this test
-		relative, _ := filepath.Rel(golden, name)
-		img["/data/"+filepath.ToSlash(relative)] = data
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fs := img.mount(t)
+	fs := goldenImage(t, golden).mount(t)
 	e := mustOpen(t, fs)
 	defer mustClose(t, e)
 	if !e.Recovery().Clean {
@@ -98,6 +85,63 @@ func TestGoldenFolder(t *testing.T) {
 		t.Errorf("the golden folder reads otherwise (-want +got):\n%s", diff)
 	}
 	commit(t, e, diaryEntry(1, 1))
+}
+
+// goldenImage reads a folder of testdata.
+func goldenImage(t *testing.T, golden string) image {
+	t.Helper()
+	img := image{}
+	err := filepath.WalkDir(golden, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name) //nolint:gosec // a file of this test
+		relative, _ := filepath.Rel(golden, name)
+		img["/data/"+filepath.ToSlash(relative)] = data
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// TestAnOlderFormatIsRaised opens a folder that version 1 wrote: it has the new format
+// before anything is written that version 1 cannot read, and both kinds of records are
+// in the index that is made again from them.
+func TestAnOlderFormatIsRaised(t *testing.T) {
+	t.Parallel()
+	fs := goldenImage(t, filepath.Join("testdata", "v1")).mount(t)
+	e := mustOpen(t, fs)
+	format := takeImage(t, fs, "/data")["/data/FORMAT"]
+	if want := fmt.Sprintf("parley journal format %d\n", disk.FormatVersion); string(format) != want {
+		t.Errorf("FORMAT is %q once the folder is open, want %q", format, want)
+	}
+	line, home := strings.Repeat("line ", 10), strings.Repeat("home ", 10)
+	commit(t, e, journal.Batch{Appends: []journal.Append{{Log: layer(7), Records: []journal.Record{{
+		Data: []byte(line),
+		Put: []journal.IndexPut{
+			{Key: []byte("new/1"), Value: []byte(line)}, {Key: []byte("new/2"), Value: []byte(home)},
+			{Key: []byte("new/3"), Value: []byte(home)}, {Key: []byte("new/4"), Value: []byte("other")},
+		},
+	}}}}})
+	if err := e.RebuildIndex(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, e)
+	if report, err := repair.Check("/data", testOptions(fs), nil); err != nil || len(report.Problems) > 0 {
+		t.Errorf("a check finds %v, %v", report.Problems, err)
+	}
+	e = mustOpen(t, fs)
+	defer mustClose(t, e)
+	got, errs := readAll(e)
+	want := []string{
+		"key/0=value", "key/1=value", "key/3=value", "key/4=value",
+		"new/1=" + line, "new/2=" + home, "new/3=" + home, "new/4=other",
+	}
+	if diff := cmp.Diff(want, got.Index); diff != "" || len(errs) > 0 {
+		t.Errorf("the index (-want +got):\n%s%v", diff, errs)
+	}
 }
 
 func TestAFolderIsUsedByOneProcess(t *testing.T) {

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -275,11 +276,11 @@ func (v *view) removable(r layout.Removal, step *removalStep) (all bool, err err
 		if err != nil {
 			return false, layout.StoreError(err)
 		}
-		rec, err := layout.DecodeRecord(value, r.ID, seq)
+		rec, err := layout.DecodeRecord(bytes.Clone(value), r.ID, seq)
 		if err != nil {
 			return false, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
 		}
-		effect, err := layout.DecodeEffects(append([]byte(nil), rec.Effects...))
+		effect, err := rec.DecodeEffects()
 		if err != nil {
 			return false, layout.Damaged(err, "record %d of the dropped log %v", seq, r.Log)
 		}

@@ -156,6 +156,9 @@ func (e *Engine) load(last datadir.Mark) error {
 		e.view = view
 		e.found.Reindexed = true
 	}
+	if err := datadir.RaiseFormat(e.opts.FS, e.dir); err != nil {
+		return err
+	}
 	if e.mark, err = datadir.OpenMark(e.opts.FS, e.dir, last); err != nil {
 		return err
 	}

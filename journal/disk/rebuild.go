@@ -133,7 +133,7 @@ func (e *Engine) replay(v *view, w *rebuildWriter, offset uint64, write layout.W
 			return layout.Damaged(err, "record %d of log %v", seq, log)
 		}
 		if rec.Effects != nil {
-			effects, err := layout.DecodeEffects(rec.Effects)
+			effects, err := rec.DecodeEffects()
 			if err != nil {
 				return layout.Damaged(err, "record %d of log %v", seq, log)
 			}

@@ -294,7 +294,7 @@ func (c *checker) record(key, value []byte) error {
 	if err != nil {
 		return layout.Damaged(err, "record %d of log %s", seq, log.title(id))
 	}
-	if _, err := layout.DecodeEffects(rec.Effects); err != nil {
+	if _, err := rec.DecodeEffects(); err != nil {
 		return layout.Damaged(err, "record %d of log %s", seq, log.title(id))
 	}
 	c.report.Records++

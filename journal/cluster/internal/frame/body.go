@@ -15,7 +15,7 @@ const (
 
 // Format is the version of the contents of groups; every fence has it. A node that
 // does not know it applies nothing after that fence.
-const Format = 1
+const Format = 2
 
 var errBody = errors.New("the body is not of its kind")
 

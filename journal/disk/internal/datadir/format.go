@@ -14,10 +14,14 @@ import (
 
 // The folder's format. It only goes up: a newer engine reads older folders, and
 // an older engine refuses newer ones.
+//
+//	1  as first stored
+//	2  an index entry in a record may refer to the record's data, or to the value of the
+//	   entry before, instead of repeating it; records of format 1 are read as they are
 const (
 	FormatFile    = "FORMAT"
 	formatTitle   = "parley journal format "
-	FormatVersion = 1
+	FormatVersion = 2
 	StoreDir      = "store"
 )
 
@@ -38,23 +42,40 @@ func FormatText(version int) []byte { return fmt.Appendf(nil, "%s%d\n", formatTi
 // CheckFormat returns an error if a folder is incomplete or a newer version has
 // written it.
 func CheckFormat(fs vfs.FS, dir string) error {
-	if err := CheckFinished(fs, dir); err != nil {
+	_, err := readFormat(fs, dir)
+	return err
+}
+
+// RaiseFormat gives a folder this version's format. It is called before anything is
+// written that an older version cannot read.
+func RaiseFormat(fs vfs.FS, dir string) error {
+	version, err := readFormat(fs, dir)
+	if err != nil || version == FormatVersion {
 		return err
+	}
+	if err := storefs.WriteFile(fs, dir, FormatFile, FormatText(FormatVersion)); err != nil {
+		return fmt.Errorf("raising the format from %d to %d: %w", version, FormatVersion, err)
+	}
+	return nil
+}
+
+func readFormat(fs vfs.FS, dir string) (version int, err error) {
+	if err := CheckFinished(fs, dir); err != nil {
+		return 0, err
 	}
 	data, err := storefs.ReadFile(fs, fs.PathJoin(dir, FormatFile))
 	if err != nil {
-		return layout.Damaged(err, "%s", FormatFile)
+		return 0, layout.Damaged(err, "%s", FormatFile)
 	}
-	var version int
 	rest, ok := strings.CutPrefix(string(data), formatTitle)
 	if !ok {
-		return layout.Damaged(layout.ErrForm, "%s", FormatFile)
+		return 0, layout.Damaged(layout.ErrForm, "%s", FormatFile)
 	}
 	if _, err := fmt.Sscanf(rest, "%d\n", &version); err != nil || string(FormatText(version)) != string(data) || version < 1 {
-		return layout.Damaged(layout.ErrForm, "%s", FormatFile)
+		return 0, layout.Damaged(layout.ErrForm, "%s", FormatFile)
 	}
 	if version > FormatVersion {
-		return &FormatError{Dir: dir, Has: version, Know: FormatVersion}
+		return 0, &FormatError{Dir: dir, Has: version, Know: FormatVersion}
 	}
-	return nil
+	return version, nil
 }

@@ -50,8 +50,10 @@ func (c *cutter) uvarint() uint64 {
 	return n
 }
 
-func (c *cutter) bytes() []byte {
-	n := c.uvarint()
+func (c *cutter) bytes() []byte { return c.cut(c.uvarint()) }
+
+// cut reads n bytes.
+func (c *cutter) cut(n uint64) []byte {
 	if n > uint64(len(c.b)) {
 		c.b, c.bad = nil, true
 		return nil

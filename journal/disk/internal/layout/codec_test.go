@@ -101,7 +101,7 @@ func TestWhatIsStoredIsChecked(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			r, err := DecodeEffects(s.Effects)
+			r, err := s.DecodeEffects()
 			r.Data = s.Data
 			return r, err
 		}, record},
@@ -140,6 +140,44 @@ func TestWhatIsStoredIsChecked(t *testing.T) {
 	}
 }
 
+// TestEqualValuesAreStoredOnce requires that a value that is the record's data, or that of
+// the entry before, takes one byte in the record.
+func TestEqualValuesAreStoredOnce(t *testing.T) {
+	t.Parallel()
+	line, home := bytes.Repeat([]byte("d"), 300), bytes.Repeat([]byte("h"), 32)
+	size := func(r journal.Record) int {
+		d, _ := NewDraft(&r, nil)
+		return d.Size()
+	}
+	one := size(journal.Record{Data: line, Put: []journal.IndexPut{{Key: []byte("1")}}})
+	for _, values := range [][][]byte{{line}, {home, home}, {line, line, home}} {
+		r, most := journal.Record{Data: line}, one
+		for i, value := range values {
+			r.Put = append(r.Put, journal.IndexPut{Key: []byte{byte(i)}, Value: value})
+			if most += 3; i == 0 || !bytes.Equal(value, values[i-1]) {
+				most += 3
+				if !bytes.Equal(value, line) {
+					most += len(value)
+				}
+			}
+		}
+		if got := size(r); got > most {
+			t.Errorf("%d values take %d bytes, want at most %d", len(values), got, most)
+		}
+	}
+}
+
+// TestDataThatIsNoValueIsNoReference refuses a record whose entry refers to data that
+// are too long for a value.
+func TestDataThatIsNoValueIsNoReference(t *testing.T) {
+	t.Parallel()
+	short := journal.Record{Data: make([]byte, leastRef), Put: []journal.IndexPut{{Key: []byte("k"), Value: make([]byte, leastRef)}}}
+	s := Stored{Data: make([]byte, journal.MaxIndexValue+1), Effects: appendEffects(nil, &short, true), refs: true}
+	if _, err := s.DecodeEffects(); err == nil {
+		t.Error("an entry with a value that no engine takes was read")
+	}
+}
+
 func allEntries(key, value []byte) (all []Entry, err error) {
 	offset := uint64(0)
 	for at, decode := range DecodeEntries(key, value) {
@@ -160,8 +198,17 @@ func TestRecordsComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := journal.Record{Data: someBytes.Draw(t, "data")}
-		for range rapid.IntRange(0, 2).Draw(t, "puts") {
-			r.Put = append(r.Put, journal.IndexPut{Key: someBytes.Draw(t, "key"), Value: someBytes.Draw(t, "value")})
+		for range rapid.IntRange(0, 4).Draw(t, "puts") {
+			value := someBytes.Draw(t, "value")
+			switch n := len(r.Put); rapid.IntRange(0, 3).Draw(t, "equal") {
+			case 0:
+				value = r.Data
+			case 1:
+				if n > 0 {
+					value = r.Put[n-1].Value
+				}
+			}
+			r.Put = append(r.Put, journal.IndexPut{Key: someBytes.Draw(t, "key"), Value: value})
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "releases") {
 			r.Release = append(r.Release, rapid.String().Draw(t, "release"))
@@ -174,9 +221,14 @@ func TestRecordsComeBack(t *testing.T) {
 		if err != nil || !bytes.Equal(s.Data, r.Data) || s.Offset != offset {
 			t.Fatalf("%+v, %v", s, err)
 		}
-		back, err := DecodeEffects(s.Effects)
+		back, err := s.DecodeEffects()
 		if err != nil || len(back.Put) != len(r.Put) || !slices.Equal(back.Release, r.Release) {
 			t.Fatalf("%+v, %v", back, err)
+		}
+		for i := range r.Put {
+			if !bytes.Equal(back.Put[i].Key, r.Put[i].Key) || !bytes.Equal(back.Put[i].Value, r.Put[i].Value) {
+				t.Fatalf("entry %d is %q, want %q", i, back.Put[i], r.Put[i])
+			}
 		}
 	})
 }
@@ -185,13 +237,17 @@ func TestRecordsComeBack(t *testing.T) {
 // and never panic or allocate more than the input's size.
 func FuzzDecode(f *testing.F) {
 	record := journal.Record{Data: []byte("x"), Put: []journal.IndexPut{{Key: []byte("k")}}, Release: []string{"r"}}
-	f.Add(appendEffects(nil, &record))
+	f.Add(appendEffects(nil, &record, false))
+	f.Add(appendEffects(nil, &record, true))
 	f.Add([]byte{EntryBatch, 1, 7, 1, 2})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		key := CommitKey(nil, 3)
 		sealed := AppendSum(bytes.Clone(b), 0, key)
-		_, _ = DecodeEffects(b)
+		for _, refs := range []bool{false, true} {
+			stored := Stored{Data: b, Effects: b, refs: refs}
+			_, _ = stored.DecodeEffects()
+		}
 		_, _ = decodeEntry(b)
 		_, _ = allEntries(key, sealed)
 		_, _ = DecodeHead(key, sealed)

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
@@ -17,8 +18,20 @@ import (
 const (
 	recordForm    = 1 << 4
 	recordEffects = 1
+	recordRefs    = 2 // values of index entries may refer to others; since format 2
 	recordTail    = 8 + sumLen
 )
+
+// With recordRefs, a number comes before the value of each index entry: which value it
+// is equal to, or the value's length plus ownValue, and then the value.
+const (
+	dataValue     = iota // the record's data
+	previousValue        // the value of the entry before
+	ownValue
+)
+
+// leastRef is the length of the shortest value that is referred to.
+const leastRef = 16
 
 // Draft is a record before it has a place.
 type Draft struct {
@@ -34,9 +47,13 @@ func NewDraft(r *journal.Record, room []byte) (Draft, []byte) {
 	if len(r.Put)+len(r.Remove)+len(r.Take)+len(r.Release) == 0 {
 		d.head = plainHead
 	} else {
-		from, size := len(room), effectsSize(r)
-		room = append(slices.Grow(room, 1+binary.MaxVarintLen64+size), recordForm|recordEffects)
-		room = appendEffects(binary.AppendUvarint(room, uint64(size)), r)
+		refs := hasRefs(r)
+		from, size, form := len(room), effectsSize(r, refs), byte(recordForm|recordEffects)
+		if refs {
+			form |= recordRefs
+		}
+		room = append(slices.Grow(room, 1+binary.MaxVarintLen64+size), form)
+		room = appendEffects(binary.AppendUvarint(room, uint64(size)), r, refs)
 		d.head = room[from:len(room):len(room)]
 	}
 	d.sum = crc32.Update(crc32.Update(0, Castagnoli, d.head), Castagnoli, d.data)
@@ -70,6 +87,7 @@ type Stored struct {
 	Offset  uint64
 	Data    []byte
 	Effects []byte
+	refs    bool // the effects are encoded with recordRefs
 }
 
 // DecodeRecord decodes the record at the given place. It returns an error if the
@@ -87,7 +105,8 @@ func DecodeRecord(value []byte, id order.ID, seq uint64) (Stored, error) {
 	switch value[0] {
 	case recordForm:
 		s.Data = value[1:at]
-	case recordForm | recordEffects:
+	case recordForm | recordEffects, recordForm | recordEffects | recordRefs:
+		s.refs = value[0]&recordRefs != 0
 		c := cutter{b: value[1:at]}
 		s.Effects = c.bytes()
 		if c.bad {
@@ -100,11 +119,44 @@ func DecodeRecord(value []byte, id order.ID, seq uint64) (Stored, error) {
 	return s, nil
 }
 
+// reference returns which value the value of the i-th index entry is equal to, or
+// ownValue.
+func reference(r *journal.Record, i int) int {
+	value := r.Put[i].Value
+	switch {
+	case len(value) < leastRef:
+	case bytes.Equal(value, r.Data):
+		return dataValue
+	case i > 0 && bytes.Equal(value, r.Put[i-1].Value):
+		return previousValue
+	}
+	return ownValue
+}
+
+// hasRefs reports whether any value of a record refers to another one.
+func hasRefs(r *journal.Record) bool {
+	for i := range r.Put {
+		if reference(r, i) != ownValue {
+			return true
+		}
+	}
+	return false
+}
+
 // effectsSize returns how many bytes appendEffects writes.
-func effectsSize(r *journal.Record) int {
+func effectsSize(r *journal.Record, refs bool) int {
 	n := sizeOf(len(r.Put)) + sizeOf(len(r.Remove)) + sizeOf(len(r.Take)) + sizeOf(len(r.Release))
 	for i := range r.Put {
-		n += sizeOf(len(r.Put[i].Key)) + len(r.Put[i].Key) + sizeOf(len(r.Put[i].Value)) + len(r.Put[i].Value)
+		n += sizeOf(len(r.Put[i].Key)) + len(r.Put[i].Key)
+		size := len(r.Put[i].Value)
+		switch {
+		case !refs:
+			n += sizeOf(size) + size
+		case reference(r, i) == ownValue:
+			n += sizeOf(size+ownValue) + size
+		default:
+			n++
+		}
 	}
 	for _, key := range r.Remove {
 		n += sizeOf(len(key)) + len(key)
@@ -121,10 +173,17 @@ func effectsSize(r *journal.Record) int {
 // sizeOf returns how many bytes a number takes as a varint.
 func sizeOf[N int | int64](n N) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }
 
-func appendEffects(b []byte, r *journal.Record) []byte {
+func appendEffects(b []byte, r *journal.Record, refs bool) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Put)))
-	for _, p := range r.Put {
-		b = appendBytes(appendBytes(b, p.Key), p.Value)
+	for i, p := range r.Put {
+		b = appendBytes(b, p.Key)
+		if !refs {
+			b = appendBytes(b, p.Value)
+		} else if ref := reference(r, i); ref != ownValue {
+			b = append(b, byte(ref))
+		} else {
+			b = append(binary.AppendUvarint(b, uint64(len(p.Value)+ownValue)), p.Value...)
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Remove)))
 	for _, key := range r.Remove {
@@ -141,15 +200,19 @@ func appendEffects(b []byte, r *journal.Record) []byte {
 	return b
 }
 
-// DecodeEffects returns a record with all its effects, without its data.
-func DecodeEffects(b []byte) (journal.Record, error) {
+// DecodeEffects returns a record with all its effects, without its data. Its slices
+// point into the stored value.
+func (s *Stored) DecodeEffects() (journal.Record, error) {
 	var r journal.Record
-	if b == nil {
+	if s.Effects == nil {
 		return r, nil
 	}
-	c := cutter{b: b}
+	c := cutter{b: s.Effects}
+	var previous []byte
 	for range count(&c) {
-		r.Put = append(r.Put, journal.IndexPut{Key: c.bytes(), Value: c.bytes()})
+		key := c.bytes()
+		previous = s.value(&c, previous)
+		r.Put = append(r.Put, journal.IndexPut{Key: key, Value: previous})
 	}
 	for range count(&c) {
 		r.Remove = append(r.Remove, c.bytes())
@@ -161,6 +224,25 @@ func DecodeEffects(b []byte) (journal.Record, error) {
 		r.Release = append(r.Release, string(c.bytes()))
 	}
 	return r, c.err()
+}
+
+// value reads the value of an index entry.
+func (s *Stored) value(c *cutter, previous []byte) []byte {
+	if !s.refs {
+		return c.bytes()
+	}
+	switch ref := c.uvarint(); ref {
+	case dataValue:
+		if len(s.Data) > journal.MaxIndexValue {
+			c.b, c.bad = nil, true
+			return nil
+		}
+		return s.Data
+	case previousValue:
+		return previous
+	default:
+		return c.cut(ref - ownValue)
+	}
 }
 
 // count reads a number of elements, each of which takes at least one byte.
