@@ -89,14 +89,14 @@ func (i *Identity) pop() (*envelope.Envelope, error) {
 	}
 	if i.lost && !i.asking {
 		i.asking = true
-		i.client.begin(i.askAgain)
+		i.client.begin(i.requestReplay)
 	}
 	return nil, nil
 }
 
-// askAgain makes the hub replay everything that is not acknowledged. Without a
+// requestReplay makes the hub replay everything that is not acknowledged. Without a
 // connection, the next connection does so.
-func (i *Identity) askAgain() {
+func (i *Identity) requestReplay() {
 	if i.client.greet(&hello{identity: i, reconnected: true}, "") != nil {
 		i.mu.Lock()
 		i.asking = false

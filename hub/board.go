@@ -65,7 +65,7 @@ func (h *Hub) Changed(ctx context.Context) ([]string, error) {
 	if !h.board.on.Load() {
 		return nil, h.fillBoard(ctx)
 	}
-	return h.lookAgain(ctx)
+	return h.refreshBoard(ctx)
 }
 
 func (h *Hub) fillBoard(ctx context.Context) error {
@@ -86,8 +86,8 @@ func (h *Hub) fillBoard(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain reads the channels that have changed.
-func (h *Hub) lookAgain(ctx context.Context) ([]string, error) {
+// refreshBoard reads the channels that have changed.
+func (h *Hub) refreshBoard(ctx context.Context) ([]string, error) {
 	b := &h.board
 	b.mu.Lock()
 	changed := b.changed

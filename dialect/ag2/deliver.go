@@ -30,16 +30,16 @@ func (c *conn) Deliver(n *hub.Notice) error {
 		return err
 	}
 	if fresh {
-		if kept, err := c.keepBack(n, f); kept {
+		if kept, err := c.holdBack(n, f); kept {
 			return err
 		}
 	}
 	return c.ws.Send(f)
 }
 
-// keepBack holds back a frame for an identity whose registration is not answered
+// holdBack holds back a frame for an identity whose registration is not answered
 // yet.
-func (c *conn) keepBack(n *hub.Notice, f wsconn.Frame) (kept bool, err error) {
+func (c *conn) holdBack(n *hub.Notice, f wsconn.Frame) (kept bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.hosts[n.Recipient]

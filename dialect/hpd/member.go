@@ -101,7 +101,7 @@ func (s *Server) memberOutcome(x *run) (how outcome, ended bool) {
 		return outcome{errorType: wire.NoProducer, message: "Agent '" + x.agentID + "' did not answer its invitation in time."}, true
 	}
 	// It may have answered before the run was registered here.
-	if err := s.hearAgain(x); err != nil && x.ctx.Err() == nil {
+	if err := s.rereadLog(x); err != nil && x.ctx.Err() == nil {
 		return outcome{errorType: wire.RuntimeLost, message: err.Error()}, true
 	}
 	away := time.NewTicker(s.cfg.ProducerGrace)
@@ -149,8 +149,8 @@ func (s *Server) askedItself(ctx context.Context, channelID string, seq uint64) 
 	return false, nil
 }
 
-// hearAgain reads the run's envelopes from the log.
-func (s *Server) hearAgain(x *run) error {
+// rereadLog reads the run's envelopes from the log.
+func (s *Server) rereadLog(x *run) error {
 	state, err := s.state(x.ctx, x.scope.channel)
 	if err != nil || state.Run == nil || state.Run.ID != x.id {
 		return err

@@ -341,10 +341,10 @@ func (s *Server) withdraw(ctx context.Context, x *run, reason string) {
 // locks has one lock for each branch that is being changed.
 type locks struct {
 	mu       sync.Mutex
-	byBranch map[string]*heldLock
+	byBranch map[string]*branchLock
 }
 
-type heldLock struct {
+type branchLock struct {
 	mu   sync.Mutex
 	uses int
 }
@@ -353,11 +353,11 @@ type heldLock struct {
 func (l *locks) lock(channelID string) (unlock func()) {
 	l.mu.Lock()
 	if l.byBranch == nil {
-		l.byBranch = map[string]*heldLock{}
+		l.byBranch = map[string]*branchLock{}
 	}
 	h := l.byBranch[channelID]
 	if h == nil {
-		h = &heldLock{}
+		h = &branchLock{}
 		l.byBranch[channelID] = h
 	}
 	h.uses++

@@ -37,8 +37,8 @@ func New(total int64) *Budget {
 	return &Budget{total: total, share: max(total/shares, 1), by: map[string]int64{}}
 }
 
-// Held returns what all answers hold now.
-func (b *Budget) Held() int64 {
+// Used returns what all answers hold now.
+func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
@@ -53,7 +53,7 @@ func Reader(key string) string { return "key/" + key }
 type Answer struct {
 	of   *Budget
 	key  string
-	held int64
+	used int64
 	turn *turns.Turn // to read logs; nil: its reads are not counted
 	cost int         // bytes that were read in this turn
 }
@@ -64,8 +64,8 @@ func (b *Budget) For(key string, turn *turns.Turn) *Answer {
 	return &Answer{of: b, key: key, turn: turn}
 }
 
-// Held returns what the answer holds.
-func (a *Answer) Held() int64 { return a.held }
+// Used returns what the answer holds.
+func (a *Answer) Used() int64 { return a.used }
 
 // Hold counts n more bytes. A single answer always fits: each has a limit of
 // its own.
@@ -75,20 +75,20 @@ func (a *Answer) Hold(n int64) error {
 	return a.add(n)
 }
 
-// Keep holds n bytes in place of all that was held so far.
-func (a *Answer) Keep(n int64) error { return a.Hold(n - a.held) }
+// Keep holds n bytes in place of all that was used so far.
+func (a *Answer) Keep(n int64) error { return a.Hold(n - a.used) }
 
 func (a *Answer) add(n int64) error {
 	b := a.of
 	mine, all := b.by[a.key]+n, b.used+n
 	switch {
 	case n <= 0:
-	case mine > b.share && mine > a.held+n:
+	case mine > b.share && mine > a.used+n:
 		return busy("your answers that are not yet read hold %d bytes, which is one key's share of limits.answers; read them, then try again", b.share)
-	case all > b.total && all > a.held+n:
+	case all > b.total && all > a.used+n:
 		return busy("answers that are not yet read hold %d bytes (limits.answers); try again", b.total)
 	}
-	a.held += n
+	a.used += n
 	b.used = all
 	if b.by[a.key] = mine; mine <= 0 {
 		delete(b.by, a.key)
@@ -128,8 +128,8 @@ func (a *Answer) Wait(ctx context.Context, n int64, most time.Duration) error {
 	}
 }
 
-// Release gives back what is held.
-func (a *Answer) Release() { _ = a.Hold(-a.held) }
+// Release gives back what is used.
+func (a *Answer) Release() { _ = a.Hold(-a.used) }
 
 // Close gives back everything, also the turn.
 func (a *Answer) Close() {

@@ -33,15 +33,15 @@ func TestSharesAreBounded(t *testing.T) {
 	if err := b.For("c", nil).Hold(1); !refused(err) {
 		t.Errorf("more than all: %v", err)
 	}
-	if err := first.Keep(10); err != nil || first.Held() != 10 {
-		t.Errorf("less than before: %v, %d held", err, first.Held())
+	if err := first.Keep(10); err != nil || first.Used() != 10 {
+		t.Errorf("less than before: %v, %d held", err, first.Used())
 	}
 	if err := second.Hold(90); err != nil {
 		t.Errorf("after it was given back: %v", err)
 	}
 	first.Close()
 	second.Close()
-	if held := b.Held(); held != 100 {
+	if held := b.Used(); held != 100 {
 		t.Errorf("%d are held, not 100", held)
 	}
 }
@@ -111,7 +111,7 @@ func TestPiecesCountWhileTheyAreWritten(t *testing.T) {
 				writes := 0
 				w := watched{httptest.NewRecorder(), func() {
 					writes++
-					if b.Held() == 0 {
+					if b.Used() == 0 {
 						t.Error("what is written does not count")
 					}
 					wake := g.For("a")
@@ -129,8 +129,8 @@ func TestPiecesCountWhileTheyAreWritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				a.Close()
-				if n := w.Body.Len(); n != 320<<10+1 || writes < 5 || b.Held() != 0 {
-					t.Errorf("%d bytes in %d writes, %d held at the end", n, writes, b.Held())
+				if n := w.Body.Len(); n != 320<<10+1 || writes < 5 || b.Used() != 0 {
+					t.Errorf("%d bytes in %d writes, %d held at the end", n, writes, b.Used())
 				}
 				if took := time.Since(began); took < 3*time.Second { // of a faked clock: 64 KiB a second
 					t.Errorf("320 KiB were read in %s", took)

@@ -215,7 +215,7 @@ func (n *nodes) decide(ctx context.Context, e *Engine, leads int, ready bool) {
 	switch {
 	case leads == len(e.shards):
 		n.settled(now, true)
-	case n.isHeld():
+	case n.isBarred():
 	case others == 0 && ready && n.silent(e.opts.Suspect) && now.Sub(n.quietSince()) >= e.opts.Suspect+time.Duration(place)*nextNode:
 		n.fence(ctx, e)
 	case others > 0 && leads > 0 && n.seekingFor(now) > 2*e.opts.Suspect+time.Duration(place)*nextNode:
@@ -240,13 +240,13 @@ func (n *nodes) fence(ctx context.Context, e *Engine) {
 		if err := e.acquire(bounded, func() bool { return n.silent(e.opts.Suspect) }); err != nil && ctx.Err() == nil {
 			e.opts.Logger.Warn("this node could not take the lead", "error", err)
 		}
-		if n.isHeld() {
+		if n.isBarred() {
 			e.Release(ctx)
 		}
 	})
 }
 
-func (n *nodes) isHeld() bool {
+func (n *nodes) isBarred() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.barred

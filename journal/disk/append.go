@@ -135,8 +135,8 @@ func (e *Engine) enterWhen(ctx context.Context, refusal func() error, ready func
 	}
 }
 
-// lookAgain wakes the appends that wait for room; the lock is held.
-func (e *Engine) lookAgain() {
+// wakeAppends wakes the appends that wait for room; the lock is held.
+func (e *Engine) wakeAppends() {
 	if e.waiting > 0 {
 		close(e.room)
 		e.room = make(chan struct{})

@@ -24,7 +24,7 @@ func (e *Engine) Close() error {
 func (e *Engine) close() error {
 	e.mu.Lock()
 	e.closed = true
-	e.lookAgain()
+	e.wakeAppends()
 	e.mu.Unlock()
 	close(e.stop)
 	ended := make(chan error, 1)

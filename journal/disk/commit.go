@@ -123,7 +123,7 @@ func (e *Engine) take(closing bool) (*group, []lazyWrite) {
 	e.since.Store(time.Now().UnixNano())
 	e.dirty, e.leaving = 0, e.dirty
 	if e.copy != nil {
-		e.lookAgain() // the new group has room
+		e.wakeAppends() // the new group has room
 	}
 	if len(e.lazy) == 0 {
 		e.leaving = 0
@@ -309,7 +309,7 @@ func (e *Engine) publish(g *group, synced bool, took time.Duration) bool {
 	if e.copy == nil {
 		e.count(g, synced, took)
 	}
-	e.lookAgain()
+	e.wakeAppends()
 	e.mu.Unlock()
 
 	g.fate.End(journal.Durable, nil)

@@ -131,7 +131,7 @@ func (c *Copy) TakeOver(term uint64) error {
 		return err
 	}
 	c.notMine = nil
-	c.lookAgain()
+	c.wakeAppends()
 	signal(c.dropped)
 	return nil
 }

@@ -61,7 +61,7 @@ func (e *Engine) endEarly(g *group, synced bool, took time.Duration) {
 	e.flight, e.unseen = nil, make(chan struct{})
 	e.copy.wanted.Store(false)
 	e.count(g, synced, took)
-	e.lookAgain()
+	e.wakeAppends()
 	e.mu.Unlock()
 	g.fate.End(journal.Durable, nil)
 }

@@ -34,7 +34,7 @@ func (e *Engine) fail(cause error) {
 	e.group = &group{fate: journal.NewFate(), batch: new(pebble.Batch)} // stays empty
 	e.book.Forget()
 	e.stats.Unsynced = 0
-	e.lookAgain()
+	e.wakeAppends()
 	close(e.failed)
 	e.mu.Unlock()
 
@@ -82,7 +82,7 @@ func (e *Engine) forget(g *group, outcome journal.Outcome, cause error) {
 	e.dirty, e.leaving = e.dirty+e.leaving, 0
 	e.book.Forget()
 	e.stats.Unsynced = 0
-	e.lookAgain()
+	e.wakeAppends()
 	e.mu.Unlock()
 	if g != nil {
 		g.fate.End(outcome, cause)
@@ -132,7 +132,7 @@ func (e *Engine) measureRoom(bound int64) bool {
 	if free < e.opts.MinFree {
 		e.full = fmt.Errorf("%w: %d MiB are free, at least %d MiB are needed",
 			journal.ErrNoSpace, free>>20, e.opts.MinFree>>20)
-		e.lookAgain()
+		e.wakeAppends()
 	}
 	if (was == nil) != (e.full == nil) {
 		e.opts.Logger.Warn("room on the disk changed", "free", free, "appends refused", e.full != nil)

@@ -25,7 +25,7 @@ func (e *Engine) RebuildIndex(ctx context.Context) error {
 	resume := func() {
 		e.mu.Lock()
 		e.paused = false
-		e.lookAgain()
+		e.wakeAppends()
 		e.mu.Unlock()
 	}
 	begun, err := e.betweenGroups(ctx, true, func() error {

@@ -257,7 +257,7 @@ func (a *API) served(rt route, c *call) error {
 		return err
 	}
 	err := rt.serve(c)
-	a.hub.Listed(who, int(c.answer.Held()))
+	a.hub.Listed(who, int(c.answer.Used()))
 	return err
 }
 

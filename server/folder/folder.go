@@ -26,13 +26,13 @@ type Holder struct {
 	URL string `json:"url,omitempty"` // where it serves; empty for a short command
 }
 
-// HeldError says that another process uses the folder.
-type HeldError struct {
+// InUseError says that another process uses the folder.
+type InUseError struct {
 	Dir    string
 	Holder Holder
 }
 
-func (e *HeldError) Error() string {
+func (e *InUseError) Error() string {
 	who := "another process"
 	if e.Holder.PID > 0 {
 		who = "the process with pid " + strconv.Itoa(e.Holder.PID)
@@ -53,7 +53,7 @@ type Folder struct {
 }
 
 // Hold makes the folder if it is missing and takes it for this process, or
-// returns *HeldError. The system releases it when the process ends, however it
+// returns *InUseError. The system releases it when the process ends, however it
 // ends.
 func Hold(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -64,12 +64,12 @@ func Hold(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("data folder %s cannot be written: %w", dir, err)
 	}
 	if err := takeFor(file, glance); err != nil {
-		held := &HeldError{Dir: dir, Holder: note(file)}
+		inUse := &InUseError{Dir: dir, Holder: note(file)}
 		closed := file.Close()
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("data folder %s: lock: %w", dir, errors.Join(err, closed))
 		}
-		return nil, held
+		return nil, inUse
 	}
 	f := &Folder{Dir: dir, file: file}
 	if err := f.Announce(""); err != nil {

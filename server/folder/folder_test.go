@@ -25,14 +25,14 @@ func TestOnlyOneHolds(t *testing.T) {
 	if holder, held, err := folder.Look(dir); err != nil || !held || holder.PID != os.Getpid() {
 		t.Errorf("Look: %+v, %v, %v", holder, held, err)
 	}
-	var held *folder.HeldError
-	if _, err = folder.Hold(dir); !errors.As(err, &held) || held.Holder != (folder.Holder{PID: os.Getpid()}) {
+	var inUse *folder.InUseError
+	if _, err = folder.Hold(dir); !errors.As(err, &inUse) || inUse.Holder != (folder.Holder{PID: os.Getpid()}) {
 		t.Fatalf("second: %v", err)
 	}
 	if err := first.Announce("http://127.0.0.1:7440"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = folder.Hold(dir); !errors.As(err, &held) || held.Holder != (folder.Holder{PID: os.Getpid(), URL: "http://127.0.0.1:7440"}) {
+	if _, err = folder.Hold(dir); !errors.As(err, &inUse) || inUse.Holder != (folder.Holder{PID: os.Getpid(), URL: "http://127.0.0.1:7440"}) {
 		t.Fatalf("second, after the first announced: %v", err)
 	}
 	if err := first.Release(); err != nil {
@@ -52,14 +52,14 @@ func TestOnlyOneHolds(t *testing.T) {
 	}
 }
 
-func TestHeldErrorNamesTheHolder(t *testing.T) {
+func TestInUseErrorNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	for want, holder := range map[string]folder.Holder{
 		"another process;":                               {},
 		"the process with pid 7;":                        {PID: 7},
 		"the process with pid 7, which serves http://x;": {PID: 7, URL: "http://x"},
 	} {
-		err := &folder.HeldError{Dir: "d", Holder: holder}
+		err := &folder.InUseError{Dir: "d", Holder: holder}
 		if !strings.Contains(err.Error(), "the data folder d is in use by "+want) {
 			t.Errorf("%q lacks %q", err, want)
 		}

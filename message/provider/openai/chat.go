@@ -127,7 +127,7 @@ func (w *chatWriter) part(index int, b plan.Block, media bool) *value.Map {
 		case b.Media.ID != "":
 			source.Set("file_id", b.Media.ID)
 		case b.Media.Data != "":
-			source.Set("file_data", b.Media.Held())
+			source.Set("file_data", b.Media.Encoded())
 		default:
 			w.notes.Add(index, provider.Dropped, provider.NoteMedia, "chat completions do not accept a file by its address")
 			return nil

@@ -192,7 +192,7 @@ func chatPart(m *value.Map) (plan.Block, bool) {
 		b.Media = plan.Sound(plan.Str(inner, "data"), plan.Str(inner, "format"))
 	case "file":
 		b.Kind = plan.File
-		b.Media = plan.Held(plan.Str(inner, "file_data"))
+		b.Media = plan.MediaOf(plan.Str(inner, "file_data"))
 		b.Media.ID, b.Media.Filename = plan.Str(inner, "file_id"), plan.Str(inner, "filename")
 	case "refusal":
 		b.Kind, b.Text = plan.Refusal, plan.Str(m, "refusal")

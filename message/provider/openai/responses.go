@@ -112,7 +112,7 @@ func (w *itemWriter) part(index int, b plan.Block, media bool) *value.Map {
 		case b.Media.ID != "":
 			part.Set("file_id", b.Media.ID)
 		case b.Media.Data != "":
-			part.Set("file_data", b.Media.Held())
+			part.Set("file_data", b.Media.Encoded())
 		default:
 			part.Set("file_url", b.Media.URL)
 		}

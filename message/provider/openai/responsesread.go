@@ -198,7 +198,7 @@ func inputPart(m *value.Map) (plan.Block, bool) {
 		b.Extra = plan.Rest(m, "type", "input_audio")
 	case "input_file":
 		b.Kind = plan.File
-		b.Media = plan.Held(plan.Str(m, "file_data"))
+		b.Media = plan.MediaOf(plan.Str(m, "file_data"))
 		b.Media.ID, b.Media.URL, b.Media.Filename = plan.Str(m, "file_id"), plan.Str(m, "file_url"), plan.Str(m, "filename")
 		b.Extra = plan.Rest(m, "type", "file_data", "file_id", "file_url", "filename")
 	default:

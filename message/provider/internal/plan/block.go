@@ -203,8 +203,8 @@ func (m Media) Link() string {
 	return "data:" + m.MIME + ";base64," + m.Data
 }
 
-// Held returns the data as a data URI, or in base64 if their type is not known.
-func (m Media) Held() string {
+// Encoded returns the data as a data URI, or in base64 if their type is not known.
+func (m Media) Encoded() string {
 	if m.MIME == "" {
 		return m.Data
 	}
@@ -271,10 +271,10 @@ func Linked(link string) Media {
 	return Media{URL: link}
 }
 
-// Held returns media by their data, in base64 or as a data URI.
-func Held(data string) Media {
-	if mime, held, ok := ParseDataURI(data); ok {
-		return Media{MIME: mime, Data: held}
+// MediaOf returns media by their data, in base64 or as a data URI.
+func MediaOf(data string) Media {
+	if mime, inline, ok := ParseDataURI(data); ok {
+		return Media{MIME: mime, Data: inline}
 	}
 	return Media{Data: data}
 }
