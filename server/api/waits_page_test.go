@@ -53,7 +53,7 @@ func TestTurnsOfAnAgentComeInPages(t *testing.T) {
 			t.Errorf("%s: %v, then back %v; want %v", who, forward, backward, want)
 		}
 	}
-	s.refused("/v1/agents/alice/turns?after=no", "after", "not a position")
+	s.refused("/v1/agents/alice/turns", "after=no", "not a position")
 	if _, page := s.ask(operator, "GET", "/v1/agents/bob/turns", ""); len(page["turns"].([]any)) != 0 || page["next"] != "" {
 		t.Errorf("bob has no turn: %v", page)
 	}

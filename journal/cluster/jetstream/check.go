@@ -181,11 +181,8 @@ func fetch(ctx context.Context, url string, into any) error {
 		return err
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil && strings.Contains(err.Error(), "malformed HTTP") { // a NATS server greets its clients
-		return errors.New("it does not speak HTTP; give the monitoring port (`http` in the server's configuration, usually 8222), not the one for clients")
-	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; give the monitoring port (`http` in the server's configuration, usually 8222), not the one for clients", err)
 	}
 	defer response.Body.Close() //nolint:errcheck // only read
 	if response.StatusCode != http.StatusOK {
