@@ -57,8 +57,10 @@ func TestSecretsAreNotLogged(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				log, a := &written{}, newAir()
-				r := &rig{T: &spec.T{T: t}, store: mem.NewStore(), logs: slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}),
-					cfg: agh.Config{Broker: a, SecretScan: scan, Limits: agh.Limits{AuditRejects: 1 << 20}}}
+				r := &rig{
+					T: &spec.T{T: t}, store: mem.NewStore(), logs: slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}),
+					cfg: agh.Config{Broker: a, SecretScan: scan, Limits: agh.Limits{AuditRejects: 1 << 20}},
+				}
 				r.start()
 				stop := sync.OnceFunc(r.stop)
 				defer stop()

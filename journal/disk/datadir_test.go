@@ -121,8 +121,10 @@ func TestAnOlderFormatIsRaised(t *testing.T) {
 	commit(t, e, journal.Batch{Appends: []journal.Append{{Log: layer(7), Records: []journal.Record{{
 		Data: []byte(line),
 		Put: []journal.IndexPut{
-			{Key: []byte("new/1"), Value: []byte(line)}, {Key: []byte("new/2"), Value: []byte(home)},
-			{Key: []byte("new/3"), Value: []byte(home)}, {Key: []byte("new/4"), Value: []byte("other")},
+			{Key: []byte("new/1"), Value: []byte(line)},
+			{Key: []byte("new/2"), Value: []byte(home)},
+			{Key: []byte("new/3"), Value: []byte(home)},
+			{Key: []byte("new/4"), Value: []byte("other")},
 		},
 	}}}}})
 	if err := e.RebuildIndex(t.Context()); err != nil {

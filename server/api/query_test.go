@@ -76,7 +76,7 @@ func TestOneKeyForARepeat(t *testing.T) {
 			"\xe9":  "the header Idempotency-Key is not UTF-8",
 			"k":     "",
 		} {
-			req, err := http.NewRequestWithContext(t.Context(), "POST", s.http.URL+path, strings.NewReader(c.body+`,"`+c.member+`":"k"}`))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+path, strings.NewReader(c.body+`,"`+c.member+`":"k"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
